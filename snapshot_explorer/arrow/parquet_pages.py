@@ -9,6 +9,7 @@ Source: parquet-format, "Data Pages", "Encodings"; PageHeader in parquet.thrift.
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -86,13 +87,23 @@ def open_metadata_file(source: pa.NativeFile) -> "pq.ParquetFile":
         pyarrow.ArrowException: It is not a parquet file.
     """
     file = parquet_footers.open_file(source, page_checksum_verification=True)
-    groups = thrift.structs(thrift.footer(source), 4)
-    for chunks in (thrift.structs(group, 1) for group in groups):
+    for chunks in _chunks(thrift.footer_bytes(source)):
         if len(chunks) != len(file.schema):
             raise CorruptBytesError(f"a row group has {len(chunks)} columns of {len(file.schema)}")
         for index, chunk in enumerate(chunks):
             _check_chunk(chunk, file.schema.column(index))
     return file
+
+
+@lru_cache(maxsize=64)
+def _chunks(footer: bytes) -> list[list[list[thrift.Field]]]:
+    """Return the column chunks of each row group. Decoding them takes longer than reading a small file."""
+    return [thrift.structs(group, 1) for group in thrift.structs(thrift.ThriftReader(footer).struct(), 4)]
+
+
+def may_name_column(source: pa.NativeFile, name: str) -> bool:
+    """Return whether a file may have a column of a name. Reads the footer, without decoding it."""
+    return name.encode() in thrift.footer_bytes(source)
 
 
 def _check_chunk(chunk: list[thrift.Field], column: "pq.ColumnSchema") -> None:

@@ -11,6 +11,8 @@ from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.arrow.varints import unzigzag, varint, varint_bytes, zigzag
 
 _TRUE, _FALSE, _BYTE, _DOUBLE = 1, 2, 3, 7
+_INTEGERS = (4, 5, 6)
+_ONE_BYTE = 0x80
 _MAX_DEPTH = 32
 
 
@@ -66,14 +68,31 @@ class ThriftReader:
 
     def struct(self, depth: int = 0) -> list[Field]:
         """Return the fields of a struct."""
+        # Footers have thousands of fields, most of them integers of one byte: these are read here.
+        content, size = self._content, len(self._content)
         fields: list[Field] = []
         last = 0
-        while head := self._read_byte():
-            last = last + (head >> 4) if head >> 4 else unzigzag(self._varint())
+        while True:
+            position = self._position
+            if position >= size:
+                raise CorruptBytesError("its metadata is cut short")
+            head = content[position]
+            self._position = position + 1
+            if not head:
+                return fields
             wire_type = head & 15
-            value: Value = wire_type == _TRUE if wire_type in (_TRUE, _FALSE) else self._value(wire_type, depth + 1)
+            last = last + (head >> 4) if head >> 4 else unzigzag(self._varint())
+            value: Value
+            position = self._position
+            if wire_type in _INTEGERS and position < size and content[position] < _ONE_BYTE:
+                number = content[position]
+                value = (number >> 1) ^ -(number & 1)
+                self._position = position + 1
+            elif wire_type in (_TRUE, _FALSE):
+                value = wire_type == _TRUE
+            else:
+                value = self._value(wire_type, depth + 1)
             fields.append(Field(last, wire_type, value))
-        return fields
 
     def _value(self, wire_type: int, depth: int) -> Value:
         if depth > _MAX_DEPTH:
@@ -103,13 +122,18 @@ class ThriftReader:
 
 def footer(source: pa.NativeFile) -> list[Field]:
     """Return the metadata in the footer of a parquet file."""
+    return ThriftReader(footer_bytes(source)).struct()
+
+
+def footer_bytes(source: pa.NativeFile) -> bytes:
+    """Return the metadata in the footer of a parquet file, not decoded."""
     size = source.size()
     source.seek(max(0, size - 8))
     length = int.from_bytes(bytes(source.read(4)), "little")
     if length > size - 8:
         raise CorruptBytesError("its footer is longer than the file")
     source.seek(size - 8 - length)
-    return ThriftReader(bytes(source.read(length))).struct()
+    return bytes(source.read(length))
 
 
 def structs(tree: list[Field], number: int) -> list[list[Field]]:

@@ -611,6 +611,11 @@ class Bounds:
     """The number of null values; null is unknown."""
     rows: pa.Array
 
+    def slice(self, begin: int, length: int) -> "Bounds":
+        """Return the bounds of consecutive files."""
+        lower, upper, nulls = (values.slice(begin, length) for values in (self.lower, self.upper, self.null_count))
+        return Bounds(lower=lower, upper=upper, null_count=nulls, rows=self.rows.slice(begin, length))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangesWithStatistics:

@@ -182,7 +182,7 @@ class Maintenance:
         nothing = FileCleanUp(kind="other", outcome="ignored", because="the format has no clean-up of such files")
         return CleanUp(files=[nothing] * len(files), rule="The format has no clean-up of such files.", commands=())
 
-    def statistics_files(self, versions: Sequence[int], at: int) -> StatisticsFiles:
+    def statistics_files(self, versions: Sequence[int], at: int, columns: Collection[str]) -> StatisticsFiles:
         """Return the metadata files that record statistics of data files, each with the versions that need it.
 
         They may still contain values of deleted rows. Reads the metadata that names them. Unreadable metadata is
@@ -190,7 +190,8 @@ class Maintenance:
 
         Args:
             versions: The versions, ascending; some may have expired.
-            at: The version whose columns the statistics have.
+            at: The version that has the columns.
+            columns: The columns whose statistics are returned.
         """
         return StatisticsFiles(files=())
 

@@ -19,8 +19,6 @@ class StatisticsFile:
     first: int
     last: int
     """The first and the last version that need it."""
-    read: Callable[[], Sequence[Bounds]]
-    """Reads its statistics, including the statistics of files it removes. Several if keys have their own statistics."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +26,11 @@ class StatisticsFiles:
     """The metadata files of a table that record statistics of data files."""
 
     files: Sequence[StatisticsFile]
+    read: Callable[[Sequence[StatisticsFile]], Sequence[Sequence[Bounds]]] = lambda files: [() for _ in files]
+    """Reads the statistics of some of the files at once, including those of data files that they remove.
+
+    Several for each file: adds and removes, and keys, have their own statistics.
+    """
     unread: Sequence[str] = ()
     """Metadata that could not be read, and may name other such files; a sentence each."""
 

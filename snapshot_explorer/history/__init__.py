@@ -13,12 +13,13 @@ from snapshot_explorer.history.commits import (
     read_history,
     unread_commit_notes,
 )
+from snapshot_explorer.history.expectations import Expectation, expectations_of, expected_reasons
 from snapshot_explorer.history.expressions import call_text, open_expression
 from snapshot_explorer.history.history import ComparedRefs, Divergence, History, WithPast, history_of
 from snapshot_explorer.history.loaded_version import LoadedVersion
 from snapshot_explorer.history.management import SnapshotManagement
 from snapshot_explorer.history.open_branch import OpenBranch
-from snapshot_explorer.history.readability import KnownReadability, with_readability
+from snapshot_explorer.history.readability import KnownReadability
 from snapshot_explorer.history.renames import (
     ColumnNames,
     column_names,
@@ -34,6 +35,7 @@ __all__ = [
     "CommitFilter",
     "ComparedRefs",
     "Divergence",
+    "Expectation",
     "History",
     "KnownReadability",
     "LoadedVersion",
@@ -44,6 +46,8 @@ __all__ = [
     "call_text",
     "column_names",
     "commit_of",
+    "expectations_of",
+    "expected_reasons",
     "history_frame",
     "history_of",
     "missing_notes",
@@ -53,5 +57,4 @@ __all__ = [
     "read_history",
     "renamed_column",
     "unread_commit_notes",
-    "with_readability",
 ]

@@ -40,7 +40,9 @@ _STAT = (
 )
 
 
-_ANOMALIES = pa.field("anomalies", pa.string(), metadata={"meaning": "what jumps at the version; null if nothing does"})
+_ANOMALIES = pa.field(
+    "anomalies", pa.string(), metadata={"meaning": "what jumps at the version; null if nothing does", "wraps": "yes"}
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,6 +17,7 @@ from snapshot_explorer.core.single_flight import cached_property
 from snapshot_explorer.formats import TableFormat
 from snapshot_explorer.formats.unread_versions import Reasons
 from snapshot_explorer.history.commits import CachedMetadata, CommitFilter, read_history
+from snapshot_explorer.history.expectations import Expectation  # noqa: TC001 - as the other types here
 from snapshot_explorer.history.lifetimes import FileFacts, FileLifetimes, keep_lifetimes, read_lifetimes
 from snapshot_explorer.history.loaded_version import LoadedVersion
 from snapshot_explorer.history.management import SnapshotManagement
@@ -53,6 +54,8 @@ class OpenBranch:
         """What `Table.verify` found."""
         self.row_counts = KnownRowCounts()
         """The rows that commits changed, of those that were read and compared."""
+        self.expected: tuple[Expectation, ...] = ()
+        """The versions that the user expects to stand out, by `Table.acknowledge`."""
         self._versions: tuple[int, ...] = ()
         self._tags: Mapping[str, int] = {}
         self._branch_names: tuple[str, ...] = ()

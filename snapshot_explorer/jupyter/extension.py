@@ -9,7 +9,7 @@ from snapshot_explorer.core.safe_text import logger_of
 from snapshot_explorer.core.shown import Shown
 from snapshot_explorer.jupyter.magics import NAMES, SnapshotMagics, spelling
 from snapshot_explorer.results import Frame
-from snapshot_explorer.view import drawing_of, mimebundle, spelled
+from snapshot_explorer.view import drawing_of, mimebundle, spelled, svg_of
 
 log = logger_of(__name__)
 
@@ -55,7 +55,7 @@ def load_ipython_extension(ip: InteractiveShell) -> None:
     def draw_record(record: Shown, **choices: object) -> dict[str, Any]:
         if type(record)._repr_mimebundle_ is not Shown._repr_mimebundle_:
             return record._repr_mimebundle_(**choices)
-        return mimebundle(spelled(drawing_of(record), spelling()))
+        return mimebundle(spelled(drawing_of(record), spelling()), picture=svg_of(record))
 
     def depict(figure: "FigureWithTable", **_: object) -> dict[str, Any]:
         return figure.mimebundle(limit=magics.display_limit, call=spelling())

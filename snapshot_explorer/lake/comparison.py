@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from snapshot_explorer.table import Snapshot
 
 _ORDER = ("only in A", "only in B", "changed", None, "counts differ", "counts equal", "same")
+_ANSWER = ("name", "change", "inserted", "deleted", "updated", "problem")
+"""The columns that are drawn first."""
 
 
 def diff_row(
@@ -71,7 +73,10 @@ def diff_frame(
     rows.sort(key=lambda row: (_ORDER.index(row.get("change")), str(row["name"])))
     table = pa.Table.from_pylist(rows, schema=frames.LAKE_DIFF)
     title = f"A: {a.name} at {format_time(a.time)}; B: {b.name} at {format_time(b.time)}"
-    return Frame(table, title=title, noun="tables", drawn=non_empty_columns(table), limit=len(table))
+    filled = non_empty_columns(table)
+    # The answer is seen in a narrow terminal too, where the last columns are left out.
+    drawn = [*(name for name in _ANSWER if name in filled), *(name for name in filled if name not in _ANSWER)]
+    return Frame(table, title=title, noun="tables", drawn=tuple(drawn), limit=len(table))
 
 
 def _side(lake: LakeSnapshot, name: str) -> PinnedTable | None:

@@ -9,6 +9,7 @@ from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, overload
 
 from snapshot_explorer.analysis.changes import ChangeBounds, ChangeCursor
+from snapshot_explorer.analysis.checks import check_settings
 from snapshot_explorer.analysis.compare import Comparison
 from snapshot_explorer.analysis.diagnosis import diagnose
 from snapshot_explorer.analysis.diff import DiffRequest, RowDiff, RowDiffPlan, count_rows, plan_diff, row_diff_by
@@ -44,7 +45,7 @@ from snapshot_explorer.analysis.rows import (
     trace,
 )
 from snapshot_explorer.analysis.usage import Usage, usage_of
-from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotExplorerError
+from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotExplorerError, SnapshotNotFoundError
 from snapshot_explorer.core.hints import Hint, Message, join
 from snapshot_explorer.core.refs import Ref, RefLike, is_newest_state, parse_ref
 from snapshot_explorer.core.resources import reporting_lacking_resources
@@ -55,6 +56,7 @@ from snapshot_explorer.engines.spark import metadata
 from snapshot_explorer.formats.unread_versions import readable_commits
 from snapshot_explorer.history import (
     CommitFilter,
+    Expectation,
     History,
     LoadedVersion,
     OpenBranch,
@@ -325,19 +327,32 @@ class Table(VersionedTable, Shown):
         )
 
     @overload
-    def health(self, ref: RefLike | None = None, *, metadata_only: bool = False) -> Health: ...
+    def health(
+        self,
+        ref: RefLike | None = None,
+        *,
+        metadata_only: bool = False,
+        config: str | PathLike[str] | Mapping[str, Any] | None = None,
+    ) -> Health: ...
     @overload
     def health(self, *, between: str) -> Frame: ...
     @_reads_metadata_once
     def health(
-        self, ref: RefLike | None = None, *, between: str | None = None, metadata_only: bool = False
+        self,
+        ref: RefLike | None = None,
+        *,
+        between: str | None = None,
+        metadata_only: bool = False,
+        config: str | PathLike[str] | Mapping[str, Any] | None = None,
     ) -> Health | Frame:
         """Return what went wrong with the table, and the health of a version: file sizes, deletes, manifests.
 
-        First a sentence each on files that are missing and on numbers that jump, with the command that shows the
-        evidence: of all versions for `latest`, else of the version. Then a verdict on the version, findings with
-        thresholds and advice, and sizes by partition, bucket and level. Thresholds come from the settings of the table.
-        Metadata that cannot be read is a problem and named; what is not supported is not checked.
+        First what went wrong, a sentence for each finding with the command that shows the evidence: files that are
+        missing, and each version at which numbers jump, with the later one that took it back; of all versions for
+        `latest`, else of the version. What `acknowledge` or `config` expects is no problem. Then a verdict on the
+        version, findings with thresholds and advice, and sizes by partition, bucket and level. Thresholds come from
+        the settings of the table. Metadata that cannot be read is a problem and named; what is not supported is not
+        checked.
 
         Reads what `lifetimes` reads, `Snapshot.files` and `Snapshot.manifests`, and lists each folder with data files;
         no rows.
@@ -347,6 +362,7 @@ class Table(VersionedTable, Shown):
             between: Two refs `A..B`, both included, in place of a version: returns HEALTH_HISTORY, newest first, the
                 numbers at each of these versions. Reads what `lifetimes` reads; uses the newest settings for all.
             metadata_only: Look for no file and read no other version, which is faster for large tables.
+            config: A TOML file, or its content as a dict, as `check` reads it: versions that are expected.
         """
         if between is not None:
             if ref is not None:
@@ -358,13 +374,38 @@ class Table(VersionedTable, Shown):
         symptoms: tuple[Symptom, ...] = ()
         if not metadata_only and snapshot.version is not None:
             only = None if is_newest_state(own_ref) else snapshot.version
-            symptoms = diagnose(past.with_newest_state(is_newest_state=True), only)
+            settings = check_settings(None, since=None, at=None, key=None, config=config).of_table(self.name)
+            symptoms = diagnose(past.with_newest_state(is_newest_state=True), only, settings.expected)
         return read_health(
             parts_of(snapshot).loaded.version,
             name=self.name,
             readability=lambda: _known_readability(snapshot),
             symptoms=symptoms,
         )
+
+    def acknowledge(self, ref: RefLike, reason: str) -> str:
+        """Expect what is found at a version: for `health`, `check` and the explorer it is then no problem.
+
+        Holds for this open table, and only for the commit that the version is now. At most two requests.
+
+        Args:
+            ref: The version.
+            reason: Why, such as `a backfill`; shown with the finding.
+
+        Returns:
+            The lines of TOML for a file of settings, which `check` and `health` read as `config`.
+
+        Raises:
+            InvalidArgumentError: There is no reason.
+        """
+        past = self._past
+        number = past.version_of(ref)
+        if number is None:
+            raise SnapshotNotFoundError(f"{self.name} has no version yet: nothing has been committed to it.")
+        expectation = Expectation(version=number, reason=reason, committed_at=past.committed_at([number])[0])
+        others = (item for item in self._open.expected if item.version != number)
+        self._open.expected = (*others, expectation)
+        return expectation.to_toml()
 
     @_reads_metadata_once
     def retention(self, keep: str | timedelta | None = None, *, keep_last: int | None = None) -> Retention:
@@ -644,6 +685,7 @@ class Table(VersionedTable, Shown):
         *,
         rules: AnomalyRules | None = None,
         key: str | Sequence[str] | None = None,
+        engine: str | SparkSession | None = None,
     ) -> Frame:
         """Return the versions where a number jumps, newest first, with the rule and the numbers that mark each.
 
@@ -657,13 +699,18 @@ class Table(VersionedTable, Shown):
             between: Two refs `A..B`, both included: only marks of these versions, which are compared with older ones.
             rules: The thresholds.
             key: The columns that identify a row: versions at which several rows begin to have the same key are marked
-                too. Reads these columns at every version. A null in a key of one column is not counted.
+                too. Reads these columns as `row_history`. A null in a key of one column is not counted.
+            engine: With `key`, `local` (the default), or `spark` or a session: executors then read the rows.
         """
         source, versions = self._versions_of(between)
         chosen = AnomalyRules.of(rules)
         names, keys = ([value] if isinstance(value, str) else value for value in (columns, key))
         with _naming_renamed_columns(source):
-            doubled = None if keys is None else duplicate_key_versions(source, keys, versions)
+            if keys is None and engine not in (None, "local"):
+                raise InvalidArgumentError(
+                    "Spark reads rows for anomalies of a key, and the rest is metadata. Name a key."
+                )
+            doubled = None if keys is None else duplicate_key_versions(source, keys, versions, engine=engine)
             return table_anomalies(source, names, versions, chosen, doubled)
 
     @_reads_metadata_once
@@ -775,24 +822,23 @@ class Table(VersionedTable, Shown):
             return row_history(source, request, versions, engine=engine, memory_limit=memory_limit)
 
     @_reads_metadata_once
-    def trace(self, where: str) -> Trace:
+    def trace(self, where: str, *, engine: str | SparkSession | None = None) -> Trace:
         """Return where rows of a condition still are: in versions, data files, changelogs and statistics.
 
         Covers every version of every branch, versions that no branch leads to any more (Iceberg, after a rollback), and
-        rows that are deleted but still stored in a data file. A data file is
-        opened only if metadata does not rule out that it has a matching row, and its rows are read once for each set of
-        deletes. Every changelog file is read, and every metadata file that records statistics of the columns.
-        `Trace.verdict` never claims that rows are gone where something could not be read. Rows that the merge
-        of a primary-key table drops are not counted, and stated as unknown; so are versions in which a name of the
-        condition belongs to another column.
-
-        Plans each version at which files change that can have matching rows, and lists the files of each.
+        rows that are deleted but still stored in a data file. A data file is opened only if metadata does not rule out
+        that it has a matching row, and read once however many versions have it, as in `row_history`; all are read again
+        in parts if one cannot be read. Every changelog file is read, and every metadata file that records statistics of
+        the columns. `Trace.verdict` never claims that rows are gone where something could not be read. Rows that the
+        merge of a primary-key table drops are not counted, and stated as unknown; so are versions in which a name of
+        the condition belongs to another column.
 
         Args:
             where: A condition in DuckDB's SQL, with the columns of the newest version of each branch.
+            engine: `local` (the default), or `spark` or a session: executors then read the data files.
         """
         source = self._past.with_newest_state(is_newest_state=True)
-        return trace(source, where)
+        return trace(source, where, engine=engine)
 
     @_reads_metadata_once
     def repair(
@@ -912,6 +958,7 @@ class Table(VersionedTable, Shown):
         *,
         exact: bool = False,
         rules: AnomalyRules | None = None,
+        engine: str | SparkSession | None = None,
     ) -> Profile:
         """Return row count, nulls, minimum and maximum of columns at every version, as lines and as a frame.
 
@@ -926,6 +973,7 @@ class Table(VersionedTable, Shown):
             between: Two refs `A..B`, both included; by default all versions.
             exact: Read the rows: each file once for all versions that contain it, and merged files once for each state.
             rules: The thresholds of jumps; see `anomalies`.
+            engine: With `exact`, `local` (the default), or `spark` or a session: executors then read the rows.
         """
         source, versions = self._versions_of(between)
         names = [columns] if isinstance(columns, str) else columns
@@ -933,7 +981,7 @@ class Table(VersionedTable, Shown):
         arguments = () if columns is None else (columns,)
         call = f"{source.open_expression}.{call_text('profile_over', *arguments, between=between, exact=exact or None)}"
         with _naming_renamed_columns(source, versions):
-            return profile_over(source, names, versions, exact=exact, call=call, rules=chosen)
+            return profile_over(source, names, versions, exact=exact, call=call, rules=chosen, engine=engine)
 
     @overload
     def diff_rows(

@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import shlex
 import shutil
 import sys
 from collections.abc import Sequence
@@ -137,7 +138,20 @@ def _programs() -> dict[str, argparse.ArgumentParser]:
         f"of fpath/_{_PROGRAM}. fish: {_PROGRAM} completion fish > ~/.config/fish/completions/{_PROGRAM}.fish",
     )
     completion.add_argument("shell", choices=SHELLS)
-    return {"demo": demo, "notebook": notebook, "mcp": _mcp_parser(), "completion": completion}
+    explore = argparse.ArgumentParser(
+        prog=f"{_PROGRAM} explore", description="Show what the explorer opens with, as text, and how to get its page."
+    )
+    explore.add_argument("path", metavar="PATH", help="the table's folder, or one above tables, or a URL")
+    help_parser = argparse.ArgumentParser(prog=f"{_PROGRAM} help", description="List the commands, or explain one.")
+    help_parser.add_argument("command", metavar="COMMAND", nargs="?", help="the command; by default all")
+    return {
+        "demo": demo,
+        "explore": explore,
+        "notebook": notebook,
+        "mcp": _mcp_parser(),
+        "completion": completion,
+        "help": help_parser,
+    }
 
 
 def _mcp_parser() -> argparse.ArgumentParser:
@@ -169,6 +183,10 @@ def _run_program(name: str, options: argparse.Namespace, others: Sequence[str]) 
         match name:
             case "demo":
                 return _demo(options.sample)
+            case "explore":
+                return _explore(options.path)
+            case "help":
+                return _output([options.command, "--help"] if options.command else [])
             case "mcp":
                 from snapshot_explorer.agents.server import serve  # noqa: PLC0415 - no other command needs it
 
@@ -185,6 +203,14 @@ def _run_program(name: str, options: argparse.Namespace, others: Sequence[str]) 
     except SnapshotExplorerError as error:
         call = commands.spelling(hide_url_secrets(options.path) if name == "notebook" else None)
         return commands.Output(status=2, text=spell(error.message, call), is_error=True)
+
+
+def _explore(path: str) -> commands.Output:
+    """Return the card and the log of a table, or the tables of a folder, and how to get the page."""
+    output = _read(_parser().parse_args([path]))
+    quoted = shlex.quote(hide_url_secrets(path))
+    page = f"The explorer is a page in a notebook: {_PROGRAM} notebook {quoted} starts one with it."
+    return output if output.is_error else commands.Output(status=output.status, text=f"{output.text}\n\n{page}")
 
 
 def _demo(name: str) -> commands.Output:

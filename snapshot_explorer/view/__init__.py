@@ -3,7 +3,7 @@
 Records carry no drawing. The explorer's page is in `jupyter.explorer`.
 """
 
-from snapshot_explorer.view.dispatch import drawing_of, picture_of
+from snapshot_explorer.view.dispatch import PICTURED, drawing_of, picture_of
 from snapshot_explorer.view.drawing import (
     DRAWN_ROWS,
     Code,
@@ -40,20 +40,33 @@ __all__ = [
     "render_html",
     "render_text",
     "spelled",
+    "svg_of",
     "text_of",
 ]
 
 
-def mimebundle(drawing: Drawing, *, limit: int = DRAWN_ROWS) -> dict[str, str]:
+def mimebundle(drawing: Drawing, *, limit: int = DRAWN_ROWS, picture: str = "") -> dict[str, str]:
     """Return the drawing as `text/plain` and `text/html`, for `_repr_mimebundle_`.
 
     Args:
         limit: Rows to draw of a grid that has no limit of its own.
+        picture: SVG for the HTML, below the title; see `svg_of`.
     """
     return {
         "text/plain": render_text(drawing, limit=limit),
-        "text/html": render_html(drawing, limit=limit, can_copy=True),
+        "text/html": render_html(drawing, limit=limit, can_copy=True, picture=picture),
     }
+
+
+def svg_of(record: object) -> str:
+    """Return the picture that a record shows by itself, as SVG; empty if it shows only its drawing."""
+    if type(record).__name__ not in PICTURED:
+        return ""
+    from snapshot_explorer.view.tracks.svg import tracks_svg  # noqa: PLC0415 - few records have such a picture
+    from snapshot_explorer.view.tracks.tracks import TracksPicture  # noqa: PLC0415 - likewise
+
+    picture = picture_of(record)
+    return tracks_svg(picture.tracks) if isinstance(picture, TracksPicture) else ""
 
 
 def text_of(record: object) -> str:
@@ -63,4 +76,4 @@ def text_of(record: object) -> str:
 
 def mimebundle_of(record: object) -> dict[str, str]:
     """Return a record as `text/plain` and `text/html`, for `_repr_mimebundle_`."""
-    return mimebundle(drawing_of(record))
+    return mimebundle(drawing_of(record), picture=svg_of(record))

@@ -43,6 +43,10 @@ MODULES = {
 """The module in `records` that draws a type. A type that is not listed is drawn like the type it inherits from."""
 
 
+PICTURED = ("Bisection", "Blame")
+"""The types that show their picture by themselves, above their table."""
+
+
 @singledispatch
 def draw(record: Any) -> Drawing:
     """Return what is drawn of a record. Modules register a function for each type."""

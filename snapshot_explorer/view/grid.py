@@ -34,7 +34,7 @@ class ShownColumn:
     is_prose: bool = False
     """Whether it contains sentences, which are wrapped and never cut: `prose` in the field metadata."""
     wraps: bool = False
-    """Whether plain text wraps it, as it does sentences: `wraps` in the field metadata."""
+    """Whether its text is wrapped in a narrow column, as sentences are in a wide one: `wraps` in the field metadata."""
 
     @property
     def is_path(self) -> bool:

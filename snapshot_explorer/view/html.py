@@ -57,7 +57,8 @@ _STYLE = (
     ".sx .sx-table .sx-0{color:var(--sx-faint)}"
     ".sx .sx-pairs td{white-space:pre-wrap;overflow-wrap:anywhere}"
     ".sx .sx-table td.sx-prose{white-space:normal;min-width:20em;max-width:44em}"
-    ".sx .sx-fade{display:block;max-width:34em;overflow:hidden;cursor:zoom-in;"
+    ".sx .sx-table td.sx-wraps{white-space:normal;overflow-wrap:break-word;max-width:14em}"
+    ".sx .sx-fade{display:block;max-width:34em;overflow:hidden;white-space:pre;cursor:zoom-in;"
     "-webkit-mask:linear-gradient(to right,#000 85%,transparent);mask:linear-gradient(to right,#000 85%,transparent)}"
     ".sx .sx-fade:focus{white-space:pre-wrap;overflow-wrap:anywhere;cursor:auto;-webkit-mask:none;mask:none}"
     "</style>"
@@ -142,27 +143,28 @@ COPY_SCRIPT = (
 """Adds a button after each text that can be copied. On a page without a clipboard the button selects the text."""
 
 
-def render_html(drawing: Drawing, *, limit: int = DRAWN_ROWS, can_copy: bool = False) -> str:
+def render_html(drawing: Drawing, *, limit: int = DRAWN_ROWS, can_copy: bool = False, picture: str = "") -> str:
     """Return the drawing as HTML for a notebook's output.
 
     Args:
         limit: Rows to draw of a grid that has no limit of its own.
         can_copy: Whether to add `COPY_SCRIPT` where there is something to copy.
+        picture: SVG that is shown below the title; its texts are escaped.
     """
-    drawn = "".join(_fragments(drawing, limit, can_copy=can_copy))
+    drawn = "".join(_fragments(drawing, limit, can_copy=can_copy, picture=picture))
     if _COPYABLE not in drawn:
         return drawn
     return drawn.removesuffix("</div>") + f"{_STYLE_OF_COPIES}{COPY_SCRIPT}</div>"
 
 
-def _fragments(drawing: Drawing, limit: int, *, can_copy: bool) -> Iterator[str]:
+def _fragments(drawing: Drawing, limit: int, *, can_copy: bool, picture: str) -> Iterator[str]:
     title = _isolate(truncate(drawing.title, _WIDEST_VALUE))
     style = _STYLE
     style += _STYLE_OF_LANES if any(isinstance(part, LaneDiagram) for part in drawing.parts) else ""
     grids = [part for part in drawing.parts if isinstance(part, Grid)]
     style += _STYLE_OF_COMMITS if any(_is_of_commits(part) for part in grids) else ""
     style += _STYLE_OF_MARKS if any(isinstance(part, Grid) and part.marked for part in drawing.parts) else ""
-    yield f'<div class="sx">{style}<div class="sx-title" role="heading" aria-level="3">{title}</div>'
+    yield f'<div class="sx">{style}<div class="sx-title" role="heading" aria-level="3">{title}</div>{picture}'
     for part in drawing.parts:
         match part:
             case Line():
@@ -241,8 +243,8 @@ def _rows(columns: tuple[ShownColumn, ...], marked: frozenset[tuple[int, int]], 
     yield "<thead><tr>"
     for column in columns:
         css = ' class="sx-n"' if column.is_number else ""
-        # Where space is short, names break at their words before the table scrolls.
-        name = _escape(truncate(column.heading, _WIDEST_CELL)).replace("_", "_<wbr>")
+        # Where space is short, headings break between their words, never inside a name.
+        name = _escape(truncate(column.heading, _WIDEST_CELL))
         name = name.replace(" ", "&nbsp;") if column.name in _SIDES else name
         meaning = column.meaning if column.heading == column.name else f"{column.name}: {column.meaning}"
         yield f'<th scope="col"{css}{_tooltip(meaning)}>{name}</th>'
@@ -284,10 +286,10 @@ def _cell(shown: Cell, column: ShownColumn, *, is_marked: bool, part: int | None
     is_cut_in_the_middle = column.is_path or column.is_whole
     widest = _WIDEST_NAME if column.is_whole else _WIDEST_CELL if is_cut_in_the_middle else _LONGEST_CELL
     shown_text = shown.text if shown.whole else truncate(shown.text, widest, middle=is_cut_in_the_middle)
-    fades = not (shown.whole or is_cut_in_the_middle or column.is_prose) and len(shown.text) > _WIDEST_CELL
+    fades = not (shown.whole or is_cut_in_the_middle or column.wraps) and len(shown.text) > _WIDEST_CELL
     full = shown.exact or (shown.text if shown_text != shown.text or fades else None)
     names = ["sx-n"] * column.is_number + ["sx-0"] * (shown.text == NULL) + ["sx-changed"] * is_marked
-    names += ["sx-prose"] * column.is_prose
+    names += ["sx-prose" if column.is_prose else "sx-wraps"] * (column.wraps or column.name == "operation")
     style = ""
     if part:
         names.append(_SIDES[column.name])

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import islice, zip_longest
 from typing import Literal
 
-from snapshot_explorer.arrow.value_text import MINUS, format_cell, pad, text_width, truncate, unit_of
+from snapshot_explorer.arrow.value_text import MINUS, NULL, format_cell, pad, text_width, truncate, unit_of
 from snapshot_explorer.core.safe_text import sanitize
 from snapshot_explorer.view.drawing import DRAWN_ROWS, Code, Drawing, Grid, Item, LaneDiagram, Line, Pairs, codes_of
 from snapshot_explorer.view.grid import ShownColumn, columns_note, rows_note, shown_columns
@@ -15,6 +15,8 @@ WIDTH = 120
 """The widest line, in columns of a terminal."""
 _GAP = 2
 _NARROWEST_CELL = 12
+_NARROWEST_PROSE = 24
+"""The width below which sentences are below the table, after the first cell of their row."""
 _MOST_COLUMNS = WIDTH // (1 + _GAP) + 1
 """The maximum number of columns that can fit side by side, plus one."""
 _NAMED_COLUMNS = 20
@@ -147,8 +149,9 @@ class _Column:
 
     @property
     def minimum_width(self) -> int:
-        """The minimum width; below it, there is no bar."""
-        return min(self.natural_width, max(_NARROWEST_CELL, self._uncut_width))
+        """The minimum width."""
+        narrowest = _NARROWEST_PROSE if self.shown.is_prose else _NARROWEST_CELL
+        return min(self.natural_width, max(narrowest, self._uncut_width))
 
     @property
     def _uncut_width(self) -> int:
@@ -171,12 +174,17 @@ def _grid(grid: Grid, limit: int, room: int, paint: Paint) -> Iterator[str]:
     columns = [_Column(column, (sanitize(column.heading),)) for column in shown]
     if sum(column.natural_width + _GAP for column in columns) - _GAP > room:
         columns = [_Column(column, _break_heading(column)) for column in shown]
-    if any(column.is_copied for column in columns):
+    prose = [column for column in columns[1:] if column.shown.is_prose] if _minimum_width(columns) > room else []
+    columns = [column for column in columns if column not in prose]
+    if any(column.shown.is_path for column in columns):
         room = max(room, _minimum_width(columns))
     fitting = _fitting_columns(columns, room)
     if fitting:
         yield from _align(fitting, room, paint)
-    notes = [rows_note(grid, limit), _columns_note(grid, len(fitting))]
+    for name, *sentences in zip(*(column.shown.cells for column in (*fitting[:1], *prose)), strict=True):
+        if any(said := [sanitize(cell.text) for cell in sentences if cell.text != NULL]):
+            yield from _wrap("  ".join([sanitize(name.text), *said]), room)
+    notes = [rows_note(grid, limit), _columns_note(grid, [column.shown.name for column in (*fitting, *prose)])]
     if any(notes):
         yield from (paint(line, "faint") for line in _wrap("; ".join(part for part in notes if part), room))
 
@@ -222,11 +230,15 @@ def _minimum_width(columns: Sequence[_Column]) -> int:
 
 
 def _fitting_columns(columns: Sequence[_Column], room: int) -> Sequence[_Column]:
-    """Return the first columns that fit side by side at their minimum widths; at least one."""
-    count = len(columns)
-    while count > 1 and _minimum_width(columns[:count]) > room:
-        count -= 1
-    return columns[:count]
+    """Return the columns that fit side by side at their minimum widths, at least one: the last ones go first.
+
+    Those whose text is meant to be copied stay, if others are left to go.
+    """
+    chosen = list(columns)
+    while len(chosen) > 1 and _minimum_width(chosen) > room:
+        others = [column for column in chosen[1:] if not column.is_copied]
+        chosen.remove((others or chosen)[-1])
+    return chosen
 
 
 def _rooms(columns: Sequence[_Column], room: int) -> list[int]:
@@ -245,10 +257,11 @@ def _rooms(columns: Sequence[_Column], room: int) -> list[int]:
     return rooms
 
 
-def _columns_note(grid: Grid, fitting: int) -> str | None:
-    notes = columns_note(grid, fitting)
+def _columns_note(grid: Grid, shown: Sequence[str]) -> str | None:
+    notes = columns_note(grid, len(shown))
     if notes is None:
         return None
-    names = [sanitize(field.name) for field in islice(grid.rows.schema, fitting, fitting + _NAMED_COLUMNS)]
-    more = grid.rows.num_columns - fitting - len(names)
+    others = (field.name for field in grid.rows.schema if field.name not in shown)
+    names = [sanitize(name) for name in islice(others, _NAMED_COLUMNS)]
+    more = grid.rows.num_columns - len(shown) - len(names)
     return f"{notes}; not shown: {', '.join(names)}" + (f" and {more:,} more" if more else "")

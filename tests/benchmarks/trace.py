@@ -5,7 +5,8 @@
 Each commit adds ten files of 2,000 rows and, from the 50th on, removes the ten oldest ones. Two conditions are traced:
 one on a column whose bounds rule out no file, and one on ids, which are in one file. DuckDB counts the matching rows of
 each file in one scan over all files that any version has. With `--deltalake`, an interpreter that has deltalake and
-pyarrow counts those of every version, one after another. Prints what it measured, and fails where counts differ.
+pyarrow counts those of every version, one after another. An exact profile of a column is measured beside the minima and
+maxima of every file by DuckDB. Prints what it measured, and fails where counts differ.
 """
 
 # ruff: noqa: T201 - it prints what it measured
@@ -107,6 +108,26 @@ def measure(folder: Path, commits: int, name: str, value: int, python: str | Non
     )
 
 
+def measure_profile(folder: Path, commits: int, name: str) -> None:
+    """Profile a column from its rows, and by the minima and maxima of every file."""
+    start = time.perf_counter()
+    profile = sx.open_table(str(folder)).profile_over(name, exact=True).columns[name]
+    ours, start = time.perf_counter() - start, time.perf_counter()
+    with duckdb.connect() as connection:
+        files = connection.execute(
+            f"SELECT filename, count(*), min({name}), max({name}) "
+            f"FROM read_parquet('{folder}/*.parquet', filename = true) GROUP BY filename"
+        ).fetchall()
+    theirs = time.perf_counter() - start
+    ends = min(low for *_, low, _ in files), max(high for *_, high in files)
+    known = profile.slice(1)
+    if (min(known["min"].to_pylist()), max(known["max"].to_pylist())) != ends:
+        raise SystemExit("the minimum or the maximum is not that of DuckDB")
+    print(f"profile of {name}: ours {ours:.2f} s, DuckDB over every file {theirs:.2f} s")
+    what = f"Delta: the exact profile of a column through {commits:,} commits and {commits * FILES:,} files"
+    record(what, ours, {"DuckDB over every file": theirs})
+
+
 def main() -> None:
     """Measure."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -118,6 +139,7 @@ def main() -> None:
         sx.open_table(folder).trace("amount < 0")  # the first query of DuckDB is slow
         for name, value in (("customer", 42), ("id", 1_234_567)):
             measure(Path(folder), arguments.commits, name, value, arguments.deltalake)
+        measure_profile(Path(folder), arguments.commits, "customer")
 
 
 if __name__ == "__main__":

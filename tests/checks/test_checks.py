@@ -51,6 +51,28 @@ def test_a_table_without_a_new_commit_is_late(tmp_path):
     assert result.failed[0].found.startswith("Newest commit 9 h ago, late: usually every 1 h")
 
 
+def test_what_is_expected_fails_no_rule_and_is_named(tmp_path):
+    fields = (("id", "long"), ("name", "string"), ("extra", "double"))
+    gone = [metadata(fields), *(remove(f"f{version}") for version in range(10))]
+    table = open_table(str(hourly(tmp_path, jump=gone)))
+    settings = {"expected": [{"version": 12, "reason": "a backfill"}]}
+    period = {"at": NIGHT + timedelta(minutes=30), "since": "90m"}
+
+    before, by_config = (
+        check(table, "anomaly,schema-change", config=config, **period) for config in (None, {"tables": {"*": settings}})
+    )
+    table.acknowledge(12, "a backfill")
+    in_session = check(table, "anomaly,schema-change", **period)
+
+    assert set(states(before).values()) == {"failed"}
+    for result in (by_config, in_session):
+        assert set(states(result).values()) == {"passed"}
+        anomaly, schema = (line.found for line in result.lines)
+        assert anomaly.startswith("No other number jumps in 2 commits. ")
+        assert anomaly.endswith(" Expected: version 12 (a backfill).")
+        assert schema == "Expected: version 12 (a backfill)."
+
+
 def test_rows_that_vanish_fail_a_condition_and_are_an_anomaly(tmp_path):
     gone = [remove(f"f{version}") for version in range(10)]
     result = checked(hourly(tmp_path, jump=gone), ["anomaly", "rows < 0.5 * previous", "removed_rows > 10"])

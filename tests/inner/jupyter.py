@@ -20,7 +20,7 @@ from snapshot_explorer.jupyter.explorer.environment import load_limits
 from snapshot_explorer.jupyter.explorer.following import Ticker
 from snapshot_explorer.jupyter.explorer.grid_view import GridView
 from snapshot_explorer.jupyter.explorer.page.scripts import script, text_of
-from snapshot_explorer.jupyter.explorer.state import COMPARED, FILE_VIEWS, FILTERS, HEALTH, MEASURES, TABS
+from snapshot_explorer.jupyter.explorer.state import COMPARED, FILE_VIEWS, FILTERS, HEALTH, MEASURES, PARTS, TABS
 from snapshot_explorer.jupyter.explorer.work import THREADS, Job, Work, running_loop
 from snapshot_explorer.jupyter.help_text import usage
 from snapshot_explorer.jupyter.magics import SnapshotMagics, spelling

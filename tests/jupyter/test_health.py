@@ -21,6 +21,18 @@ def test_health_is_drawn_with_what_went_wrong_first_and_then_its_verdict(orders)
     assert "small file threshold" in shown["text/html"]
 
 
+def test_a_version_is_expected_for_the_session_or_by_a_file(orders, tmp_path):
+    said = orders.ok('%snapshot health --expect "2: a backfill"').said
+    (tmp_path / "checks.toml").write_text("\n".join(said), "utf-8")
+
+    assert said[:2] == ["[[expected]]", "version = 2"]
+    assert orders.ok(f"%snapshot health --config {tmp_path / 'checks.toml'}").result.version == 5
+    assert orders.fails("%snapshot health --expect 2") == (
+        """--expect needs a version and a reason, got '2'. Example: "11: a backfill"."""
+    )
+    assert orders.ok("%snapshot health --metadata-only").result.symptoms == ()
+
+
 def test_health_over_a_range_is_a_frame_of_its_versions_newest_first(orders):
     part, whole = (orders.ok(f"%snapshot health --over {words}").result for words in ("2..4", ".."))
 

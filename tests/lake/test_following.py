@@ -114,16 +114,25 @@ def test_the_widget_filters_sorts_and_opens_a_table(tables):
 
     view.receive({"set": {"filter": "ord"}})
     names = view.names
-    view.receive({"set": {"filter": "", "order": "name"}})
+    view.receive({"set": {"filter": "", "order": "table"}})
     in_order = view.names
     view.receive({"set": {"order": "no order", "filter": 1}})
+    for column in view.overview_html.partition("<thead>")[2].partition("</thead>")[0].split("</th>")[:-1]:
+        view.receive({"sort": column.rpartition(">")[2]})
+        assert view.order == column.rpartition(">")[2]
+    view.receive({"sort": "age"})
+    downwards = view.overview["age_seconds"].to_pylist()
+    view.receive({"sort": "age"})
+    upwards = view.overview["age_seconds"].to_pylist()
+    view.receive({"sort": "table"})
     view.receive({"open": "no table"})
     problem = view.problem
     view.receive({"open": "orders"})
 
     assert names == ["orders"]
     assert in_order == ["events", "orders"]
+    assert (downwards, upwards) == (sorted(downwards, reverse=True), sorted(downwards))
     assert "no table" in problem
-    assert (view.order, view.problem, view.explorer.table.name) == ("name", "", "orders")
+    assert (view.order, view.problem, view.explorer.table.name) == ("table", "", "orders")
     assert "orders" in view._repr_mimebundle_()["text/html"]
     view.close()

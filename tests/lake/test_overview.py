@@ -61,6 +61,14 @@ def test_of_very_many_tables_the_most_urgent_are_drawn(overview):
     assert many.num_rows == len(rows)
 
 
+def test_the_first_sentence_says_what_is_late_unread_or_lost(overview):
+    rows = overview.to_dict()
+    late, unread = sum(row["rhythm"] == "late" for row in rows), sum(bool(row["problem"]) for row in rows)
+    first = str(overview).splitlines()[1]
+
+    assert first.startswith(f"Of {len(overview)} tables: {late} late, {unread} cannot be read")
+
+
 def test_iceberg_tables_without_a_version_hint_are_noted_once_and_not_logged(tmp_path, caplog):
     for name in ("a", "b"):
         lakes.write_iceberg(tmp_path / name, lakes.HISTORIES["daily"](0))

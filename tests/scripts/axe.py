@@ -15,7 +15,7 @@ from playwright.sync_api import sync_playwright
 
 from snapshot_explorer import open_table, samples
 from snapshot_explorer.jupyter.explorer import Explorer
-from tests.inner.jupyter import COMPARED, FILE_VIEWS, HEALTH
+from tests.inner.jupyter import COMPARED, FILE_VIEWS, HEALTH, PARTS
 from tests.support.explorer_page import show, use_theme
 
 RUN = """async () => (await axe.run(document, {resultTypes: ['violations']})).violations.flatMap(
@@ -25,8 +25,10 @@ VIEWS = (
     {"tab": "manifests", "carried": True},
     *({"tab": "compare", "compared": part} for part in COMPARED),
     {"tab": "compare", "compared": "another table", "other": "copy@3"},
+    *({"tab": "rows", "part": part} for part in ("blame", "rows")),
     {"tab": "data"},
-    {"tab": "data", "where": "no condition"},
+    *({"tab": "data", "part": part} for part in PARTS),
+    {"tab": "data", "part": "rows", "where": "no condition"},
     {"tab": "data", "where": ""},
     *({"tab": "files", "file_view": part} for part in FILE_VIEWS),
     {"tab": "files", "file_view": "list", "statistics": True},
@@ -34,7 +36,10 @@ VIEWS = (
     *({"tab": "health", "health": part} for part in HEALTH),
 )
 """What is set, one after the other."""
-PRESSED = {"data": ("Columns", "Blame rows", "Trace", "Plan repair"), "health": ("Verify files", "Find orphans")}
+PRESSED = {
+    "data": ("Columns", "Bisect", "Blame rows", "Trace", "Plan repair"),
+    "health": ("Expected", "Verify files", "Find orphans"),
+}
 """The buttons that are pressed in a tab, where they are."""
 
 

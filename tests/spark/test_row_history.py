@@ -1,4 +1,4 @@
-"""The row history on Spark has the states of the one on this machine, and blame its changes."""
+"""The row history on Spark has the states of the one on this machine, and its questions the same answers."""
 
 from collections import Counter
 from pathlib import Path
@@ -125,5 +125,59 @@ def test_what_spark_cannot_evaluate_in_a_single_pass_is_refused(spark):
 
     with pytest.raises(InvalidArgumentError, match="counts, exact sums.*Leave out single_pass and the engine"):
         table.bisect("avg(id) > 1", engine=spark)
+    with pytest.raises(
+        InvalidArgumentError, match=r"not be exact here: a function is called with one version at a time\."
+    ):
+        table.bisect(lambda snapshot: snapshot.count() > 1, engine=spark)
     with pytest.raises(InvalidArgumentError, match="Spark evaluates conditions in a single pass"):
         table.bisect("id > 1", engine=spark, single_pass=False)
+
+
+@pytest.mark.parametrize(
+    ("name", "where"),
+    [
+        ("delta/dv_partitioned", "id > 3"),
+        ("paimon/aggregation", "TRUE"),
+        ("iceberg/v2_equality_deletes", "id IS NOT NULL"),
+        ("hudi/v9_mor_basic", "TRUE"),
+    ],
+)
+def test_a_trace_on_spark_finds_the_same_rows_and_evidence(spark, name, where):
+    table = open_table(str(DATA / name))
+
+    with refused_if(PYSPARK_ARROW):
+        here, there = table.trace(where), table.trace(where, engine=spark)
+
+        assert there.digest == here.digest
+        assert (there.verdict, there.is_complete) == (here.verdict, here.is_complete)
+
+
+def test_profiles_and_anomalies_on_spark_have_the_same_numbers(spark):
+    table = open_table(str(DATA / "delta" / "dv_partitioned"))
+
+    with refused_if(PYSPARK_ARROW):
+        here, there = (table.profile_over(exact=True, engine=engine) for engine in ("local", spark))
+        assert there.to_arrow().equals(here.to_arrow())
+        here, there = (table.anomalies([], key="id", engine=engine) for engine in ("local", spark))
+        assert there.to_arrow().equals(here.to_arrow())
+    with pytest.raises(InvalidArgumentError, match="without exact=True numbers come from metadata"):
+        table.profile_over(engine=spark)
+    with pytest.raises(InvalidArgumentError, match="Name a key"):
+        table.anomalies(engine=spark)
+
+
+@pytest.mark.skipif(PYSPARK_ARROW.applies(), reason=PYSPARK_ARROW.problem)
+def test_a_trace_on_spark_says_which_files_cannot_be_read(spark, tmp_path):
+    table = DeltaTable(None, tmp_path)
+    table.append([(1, "a")], name="good.parquet")
+    table.append([(1, "a")], name="bad.parquet")
+    (tmp_path / "bad.parquet").write_bytes(b"x" * (tmp_path / "bad.parquet").stat().st_size)
+
+    trace = open_table(table.root).trace("id = 1", engine=spark)
+
+    assert [row["rows"] for row in trace.versions.to_arrow().to_pylist()] == [0, 1, None]
+    assert {row["path"]: row["stored_rows"] for row in trace.files.to_arrow().to_pylist()} == {
+        "good.parquet": 1,
+        "bad.parquet": None,
+    }
+    assert "bad.parquet" in repr(trace)

@@ -57,6 +57,7 @@ BUTTONS = {
     "Refresh": {"act": "refresh"},
     "Load as variable": {"act": "load"},
     "Compare rows": {"act": "compare rows"},
+    "Count rows": {"act": "count rows"},
     "Blame rows": {"act": "blame"},
     "Trace": {"act": "trace"},
     "Plan repair": {"act": "repair"},

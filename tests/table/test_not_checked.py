@@ -67,7 +67,7 @@ NO_RESULTS = {
         "show_versions",
         "unload_ipython_extension",
     ),
-    *("renamed_column", "report", "uncache"),
+    *("acknowledge", "renamed_column", "report", "uncache"),
     *("card", "loaded", "pair_side", "past", "read_overview"),
 }
 """Public names that return nothing about the files of versions, or what other names return too."""

@@ -242,6 +242,18 @@ def test_the_demo_has_every_sample_and_names_them(capsys):
     assert "Did you mean orders?" in capsys.readouterr().err
 
 
+def test_help_and_explore_answer_in_a_terminal(capsys, orders):
+    assert main(["help"]) == 0
+    assert capsys.readouterr().out.count("\n") == 10
+    assert main(["help", "log"]) == 0
+    assert capsys.readouterr().out.startswith("snapshot-explorer log PATH")
+    assert main(["explore", str(orders)]) == 0
+    shown = capsys.readouterr().out
+    assert "newest version" in shown
+    assert shown.endswith(f"in a notebook: snapshot-explorer notebook {orders} starts one with it.\n")
+    assert main(["explore", f"{orders}/nothing"]) == 2
+
+
 def test_a_folder_of_the_same_name_does_not_hide_a_command(capsys, monkeypatch, tmp_path, orders):
     (tmp_path / "mcp").mkdir()
     shutil.copytree(orders, tmp_path / "demo")

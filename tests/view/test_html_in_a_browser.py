@@ -69,6 +69,14 @@ def test_without_its_script_there_is_no_button_and_the_text_is_there(page):
     assert "table.compare(" in page.inner_text("body")
 
 
+def test_the_log_is_not_wider_than_a_notebook(page):
+    page.set_viewport_size({"width": 1600, "height": 900})
+    for name in samples.names():
+        shown(page, open_table(samples.path(name)).history(anomalies=True))
+
+        assert page.evaluate("document.querySelector('table').scrollWidth") <= 1000, name
+
+
 def everything():
     orders, shipments = (open_table(samples.path(name)) for name in ("orders", "shipments"))
     for table in (orders, shipments):

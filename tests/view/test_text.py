@@ -210,3 +210,21 @@ def test_times_of_every_size_are_drawn(values: list[list[int]]) -> None:
     rows = pa.table({str(kind): ids.cast(kind) for kind in kinds})
 
     assert render_text(Drawing(title="t", parts=(Grid(rows),)))
+
+
+def test_sentences_without_room_are_below_the_table_and_columns_to_be_copied_stay():
+    schema = pa.schema(
+        [
+            pa.field("name", pa.string(), metadata={"whole": "yes"}),
+            *(pa.field(f"column_{at}", pa.string()) for at in range(6)),
+            pa.field("problem", pa.string(), metadata={"prose": "yes"}),
+        ]
+    )
+    sentence = "The file may be cut short; restore it from a backup, or ask whoever wrote it."
+    rows = pa.table([["n" * 30, "b"], *[["text of a cell"] * 2] * 6, [sentence, None]], schema=schema)
+
+    drawn = render_text(Drawing(title="t", parts=(Grid(rows),)), room=80)
+
+    assert max(map(len, drawn.splitlines())) <= 80
+    assert f"{'n' * 30}  {sentence}" in drawn.replace("\n", " ")
+    assert "5 of 8 columns; not shown: column_3, column_4, column_5" in drawn.replace("\n", " ")

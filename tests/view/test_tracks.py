@@ -2,6 +2,7 @@
 
 import shutil
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -21,6 +22,7 @@ from tests.inner.view import (
     partition_heat,
     tracks_content,
     tracks_figure,
+    tracks_svg,
 )
 
 DATA = Path(__file__).parents[1] / "data"
@@ -207,3 +209,29 @@ def test_a_text_that_would_cover_the_one_before_stands_below_the_line():
 
     assert [mark[4] for mark in tracks_content(tracks)["tracks"][0]["marks"]] == [False, True, False]
     assert tracks_figure(tracks).data[0].textposition == ("top right", "bottom right", "top left")
+
+
+def test_a_bisection_and_a_blame_show_their_picture_above_their_table():
+    table = open_table(samples.path("orders"))
+    for record in (table.bisect("amount < 0"), table.blame("order_id = 16")):
+        page = record._repr_mimebundle_()["text/html"]
+        above, _, below = page.partition("</svg>")
+
+        assert "<table" not in above
+        assert "<table" in below
+        assert ET.fromstring(f"{above[above.index('<svg') :]}</svg>").get("role") == "img"
+    assert "<svg" not in table.history()._repr_mimebundle_()["text/html"]
+
+
+def test_hostile_texts_of_a_picture_are_escaped():
+    evil = "<script>alert(1)</script>"
+    mark = Mark(place=0, group=evil, text=evil)
+    track = Track(label=evil, spans=(Span(first=0, last=0, group="holds"),), marks=(mark,))
+    tracks = Tracks(title=evil, versions=(1,), tracks=(track,) * 20, total=30, noun=evil)
+
+    svg = tracks_svg(tracks)
+
+    assert "<script" not in svg
+    assert len(ET.fromstring(svg)) > 12
+    assert "12 of 30" in svg
+    assert tracks_svg(Tracks(title="t", versions=(1,), tracks=(), total=0, noun="rows")) == ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from snapshot_explorer.analysis.checks.result import CheckLine, State
 from snapshot_explorer.analysis.checks.rules import MEASURES, PREVIOUS, CheckCondition
@@ -23,9 +23,10 @@ from snapshot_explorer.core.errors import (
 )
 from snapshot_explorer.core.records import MAINTENANCE_KINDS, capitalized, gaps_text
 from snapshot_explorer.core.refs import Version
+from snapshot_explorer.core.safe_text import sanitize
 from snapshot_explorer.core.single_flight import cached_property
 from snapshot_explorer.core.text import pluralize
-from snapshot_explorer.history import CommitFilter, naming_renamed_columns, read_history
+from snapshot_explorer.history import CommitFilter, expected_reasons, naming_renamed_columns, read_history
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -128,14 +129,18 @@ class _CheckedTable:
                 is_ok=None, found=f"{pluralize(known, 'version')}, but a jump needs {needed} to compare with."
             )
         frame = table_anomalies(self._history.with_newest_state(is_newest_state=True), None, None, rules, None)
-        rows = [
-            row
-            for row in frame.to_arrow().to_pylist()
-            if row["version"] in self._window and row["kind"] not in MAINTENANCE_KINDS
-        ]
+        rows, expected = self._unexpected(
+            [
+                row
+                for row in frame.to_arrow().to_pylist()
+                if row["version"] in self._window and row["kind"] not in MAINTENANCE_KINDS
+            ]
+        )
         unknown = frame.title.partition("; ")[2]
         notes = [_sentence(unknown)] * bool(unknown) + list(frame.notes)
-        jumping = f"No number jumps in {pluralize(len(self._window), 'commit')}."
+        notes += expected
+        other = " other" if expected else ""
+        jumping = f"No{other} number jumps in {pluralize(len(self._window), 'commit')}."
         if rows:
             jumping = _named([f"Version {row['version']}: {row['rule']}" for row in rows], "jump")
         return _Finding(is_ok=not rows, found=" ".join([jumping, *notes]), version=_first(rows))
@@ -148,25 +153,28 @@ class _CheckedTable:
         changes = []
         for version, (a, b) in zip(versions[1:], pairwise(schemas), strict=True):
             changes += [{"version": version} | row for row in compare_schemas(a, b).to_pylist()]
-        changes.reverse()
-        compared = f"The schema is the same at {pluralize(len(versions), 'version')}."
+        changes, expected = self._unexpected(changes[::-1])
+        compared = [] if expected else [f"The schema is the same at {pluralize(len(versions), 'version')}."]
         if changes:
-            compared = _named([_change(row) for row in changes], "change")
-        return _Finding(is_ok=not changes, found=compared, version=_first(changes))
+            compared = [_named([_change(row) for row in changes], "change")]
+        return _Finding(is_ok=not changes, found=" ".join([*compared, *expected]), version=_first(changes))
 
     def _unreadable(self) -> _Finding:
         rows = read_readability(self._history).to_arrow().to_pylist()
         judged = {*self._window, self._newest_version}
         rows = [row for row in rows if row["version"] in judged]
-        lost = [row for row in rows if row["readable"] in ("no", "metadata")]
+        lost, expected = self._unexpected([row for row in rows if row["readable"] in ("no", "metadata")])
         unknown = [row for row in rows if row["readable"] is None]
         missing = [version for gap in self._gaps for first, last in gap.missing for version in range(first, last + 1)]
         if missing and not lost:
             return _Finding(is_ok=False, found=f"{capitalized(gaps_text(self._gaps))}.", version=missing[0])
         if lost or unknown:
             outcome = _named([f"Version {row['version']}: {row['reason']}" for row in lost or unknown], "version")
+            outcome = " ".join([outcome, *expected])
             return _Finding(is_ok=False if lost else None, found=outcome, version=_first(lost or unknown))
-        return _Finding(is_ok=True, found=f"All files of {pluralize(len(judged), 'version')} exist.")
+        whole = len(judged) - len(rows) + sum(row["readable"] == "yes" for row in rows)
+        found = " ".join([f"All files of {pluralize(whole, 'version')} exist.", *expected])
+        return _Finding(is_ok=True, found=found)
 
     def _duplicates(self) -> _Finding:
         version = self._newest_version
@@ -186,6 +194,25 @@ class _CheckedTable:
             return _Finding(is_ok=None, found=f"Unknown: {', '.join(unknown)}{because}.")
         outcome = " ".join([_sentence(shown), *notes])
         return _Finding(is_ok=not rule.holds(numbers), found=outcome, version=self._newest_version)
+
+    def _unexpected(self, rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[str]]:
+        """Return the rows of versions that the user does not expect, and a sentence on the others."""
+        reasons = self._reasons
+        expected = sorted({row["version"] for row in rows} & reasons.keys())
+        named = ", ".join(f"version {version} ({sanitize(reasons[version])})" for version in expected[:_NAMED])
+        more = f" and {len(expected) - _NAMED:,} more" if len(expected) > _NAMED else ""
+        return [row for row in rows if row["version"] not in reasons], [f"Expected: {named}{more}."] * bool(expected)
+
+    @cached_property
+    def _reasons(self) -> Mapping[int, str]:
+        """The reasons of the versions that the user expects to stand out."""
+        expectations = (*self._history.open_branch.expected, *self._settings.expected)
+        times = {
+            item.version: next(iter(self._history.committed_at([item.version])))
+            for item in expectations
+            if item.version in self._history.listing.versions
+        }
+        return expected_reasons(expectations, times)
 
     def _numbers(self, names: Sequence[str]) -> Mapping[str, float | None]:
         is_whole = not self._gaps

@@ -14,8 +14,9 @@ from snapshot_explorer.analysis.profile import AnomalyRules
 from snapshot_explorer.core.errors import InvalidArgumentError
 from snapshot_explorer.core.refs.grammar import parse_time_bound
 from snapshot_explorer.core.refs.records import brief_repr
+from snapshot_explorer.history import Expectation, expectations_of
 
-_KEYS = ("fail-on", "since", "key", "anomaly")
+_KEYS = ("fail-on", "since", "key", "anomaly", "expected")
 _SINCE = "1d"
 
 
@@ -32,6 +33,8 @@ class CheckSettings:
     """The columns that identify a row, for `duplicates`; None for the primary key, or all columns without one."""
     anomaly: AnomalyRules = field(default_factory=AnomalyRules)
     """The thresholds of jumps."""
+    expected: tuple[Expectation, ...] = ()
+    """The versions at which jumps, schema changes and missing files are expected, and fail no rule."""
     patterns: tuple[tuple[str, Mapping[str, Any]], ...] = ()
     """Other settings for tables whose names match; the first pattern that matches counts."""
 
@@ -99,6 +102,8 @@ def _with(settings: CheckSettings, values: Mapping[str, Any]) -> CheckSettings:
         settings = replace(settings, key=_names(values["key"]))
     if "anomaly" in values:
         settings = replace(settings, anomaly=_thresholds(values["anomaly"], settings.anomaly))
+    if "expected" in values:
+        settings = replace(settings, expected=(*settings.expected, *expectations_of(values["expected"])))
     if settings.since > settings.at:
         raise InvalidArgumentError(
             f"since, {settings.since:%Y-%m-%d %H:%M} UTC, is after the time of the check, "

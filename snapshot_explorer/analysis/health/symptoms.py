@@ -1,13 +1,14 @@
 """What went wrong with a table, in sentences: files that are missing, and numbers that jump."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
 from snapshot_explorer.core.errors import UNREADABLE, LimitError, SnapshotExplorerError, UnsupportedFeatureError
 from snapshot_explorer.core.hints import Hint, Message, join
 from snapshot_explorer.core.records import MAINTENANCE_KINDS, runs_of, runs_text
+from snapshot_explorer.core.safe_text import sanitize
 from snapshot_explorer.core.text import pluralize
 
 
@@ -21,14 +22,44 @@ class Symptom:
     """A sentence on the result, or on why it was not checked."""
     hint: Hint
     """The call that shows the evidence."""
+    versions: tuple[int, ...] = ()
+    """The versions at which it happened, ascending."""
+    repaired: int | None = None
+    """The version that took it back; None if none did."""
+    expected: str | None = None
+    """The reason for which the user expects it, so that it is no problem; None if they do not."""
 
 
-def symptom_of(read: Callable[[], Symptom], hint: Hint) -> Symptom:
-    """Return the symptom from `read`, or a symptom with its error: one damaged file must not hide the rest."""
+_MOST_RULES = 3
+"""The numbers of a version that a sentence names."""
+_MOST_JUMPS = 20
+"""The newest versions at which numbers jump that have a symptom each; the others share one."""
+
+
+def sorted_symptoms(symptoms: Sequence[Symptom], reasons: Mapping[int, str]) -> tuple[Symptom, ...]:
+    """Return problems first, then what is unknown, then the rest. What the user expects is no problem.
+
+    Args:
+        reasons: The reason of each version that is expected.
+    """
+    known = [_expected(symptom, reasons) for symptom in symptoms]
+    return tuple(sorted(known, key=lambda symptom: (True, None, False).index(symptom.is_problem)))
+
+
+def _expected(symptom: Symptom, reasons: Mapping[int, str]) -> Symptom:
+    if not symptom.is_problem or not symptom.versions or not reasons.keys() >= {*symptom.versions}:
+        return symptom
+    reason = ", ".join(dict.fromkeys(reasons[version] for version in symptom.versions))
+    sentence = Message(f"Expected ({sanitize(reason)}): ", symptom.sentence)
+    return replace(symptom, is_problem=False, sentence=sentence, expected=reason)
+
+
+def symptoms_of(read: Callable[[], tuple[Symptom, ...]], hint: Hint) -> tuple[Symptom, ...]:
+    """Return the symptoms from `read`, or a symptom with its error: one damaged file must not hide the rest."""
     try:
         return read()
     except UNREADABLE as error:
-        return symptom_of_error(error, hint)
+        return (symptom_of_error(error, hint),)
 
 
 def symptom_of_error(error: SnapshotExplorerError, hint: Hint) -> Symptom:
@@ -45,13 +76,13 @@ def readability_symptom(readability: pa.Table, notes: Sequence[str] = ()) -> Sym
         notes: Sentences on missing versions and on unreadable ones.
     """
     rows = readability.select(["version", "readable", "reason"]).to_pylist()
-    lost = [row["version"] for row in rows if row["readable"] in ("no", "metadata")]
+    lost = sorted(row["version"] for row in rows if row["readable"] in ("no", "metadata"))
     unknown = [row for row in rows if row["readable"] is None]
     sentence = ""
     if lost:
-        ends = f"version {lost[0]}" if len(lost) == 1 else f"versions between {lost[-1]} and {lost[0]}"
         part = f"{len(lost):,} of {pluralize(len(rows), 'version')}"
-        sentence = f"{part} cannot be loaded, because files are missing or damaged: {ends}. "
+        named = runs_text(runs_of(lost))
+        sentence = f"{part} cannot be loaded, because files are missing or damaged: {named}. "
     if unknown:
         named = runs_text(runs_of(sorted(row["version"] for row in unknown)))
         reason = next((f" (version {row['version']}: {row['reason']})" for row in unknown if row["reason"]), "")
@@ -60,39 +91,96 @@ def readability_symptom(readability: pa.Table, notes: Sequence[str] = ()) -> Sym
     elif not lost:
         sentence = f"No file is missing: {pluralize(len(rows), 'version')} can be loaded."
     is_problem = bool(lost) if lost or not unknown else None
-    return Symptom(is_problem=is_problem, sentence=join(" ", [sentence.strip(), *notes]), hint=Hint("table.verify"))
+    return Symptom(
+        is_problem=is_problem,
+        sentence=join(" ", [sentence.strip(), *notes]),
+        hint=Hint("table.verify"),
+        versions=tuple(lost),
+    )
 
 
-def anomaly_symptom(
+def jump_symptoms(
     anomalies: pa.Table,
     versions: Sequence[int],
     can_diff_rows: Callable[[int, int], bool],
     *,
     version: int | None = None,
-) -> Symptom:
-    """Return the symptom on jumps of numbers, with the newest jump that no maintenance made.
+) -> tuple[Symptom, ...]:
+    """Return a symptom for each version at which numbers jump, the newest first; or one that none does.
+
+    A jump back to the value from before an earlier jump is the repair of that one, and no symptom of its own unless
+    only its version is looked at. Restores that are no repair are last, behind what they may have repaired. Jumps of
+    maintenance are no symptoms, as they change no row.
 
     Args:
         anomalies: ANOMALIES, newest first.
         versions: All versions of the table, ascending.
         can_diff_rows: Whether the rows in which two versions differ can be read.
-        version: The only version that was looked at; None for all.
+        version: The only version that is looked at; None for all.
     """
-    rows = anomalies.select(["version", "kind", "rule"]).to_pylist()
-    if not rows:
+    rows = anomalies.to_pylist()[::-1]
+    repairs = dict(_repairs(rows))
+    repairing = {*repairs.values()} if version is None else set()
+    by_version: dict[int, list[int]] = {}
+    maintained = set()
+    for at, row in enumerate(rows):
+        if version not in (None, row["version"]) or at in repairing:
+            continue
+        if row["kind"] in MAINTENANCE_KINDS:
+            maintained.add(row["version"])
+        else:
+            by_version.setdefault(row["version"], []).append(at)
+    if not by_version:
         where = "" if version is None else f" at version {version}"
-        sentence = f"No number that metadata records jumps{where}."
-        return Symptom(is_problem=False, sentence=sentence, hint=Hint("table.anomalies"))
-    newest = next((row for row in rows if row["kind"] not in MAINTENANCE_KINDS), rows[0])
-    jumping = len({row["version"] for row in rows})
-    index = versions.index(newest["version"]) if newest["version"] in versions else 0
-    hint = Hint("table.anomalies")
-    if index and jumping == 1:
-        hint = hint_of_change(versions[index - 1], newest["version"], can_diff_rows)
-    sentence = (
-        f"Numbers jump at {pluralize(jumping, 'version')}, last at version {newest['version']}: {newest['rule']}."
-    )
-    return Symptom(is_problem=True, sentence=sentence, hint=hint)
+        but = f", other than by maintenance at {runs_text(runs_of(sorted(maintained)))}" if maintained else ""
+        sentence = f"No number that metadata records jumps{where}{but}."
+        return (Symptom(is_problem=False, sentence=sentence, hint=Hint("table.anomalies")),)
+    newest_first = sorted(by_version, key=lambda item: (rows[by_version[item][0]]["kind"] == "restore", -item))
+    symptoms = []
+    for jumping in newest_first[:_MOST_JUMPS]:
+        chosen = by_version[jumping]
+        repaired = [rows[repairs[at]] for at in chosen if at in repairs]
+        back = max(repaired, key=lambda row: row["version"]) if len(repaired) == len(chosen) else None
+        rules = [rows[at]["rule"] for at in chosen]
+        more = f"; and {pluralize(len(rules) - _MOST_RULES, 'more number')}" if len(rules) > _MOST_RULES else ""
+        taken_back = "" if back is None else f" As before again since {_named(back)}."
+        index = versions.index(jumping) if jumping in versions else 0
+        before = versions[index - 1] if index else None
+        symptoms.append(
+            Symptom(
+                is_problem=True,
+                sentence=f"At {_named(rows[chosen[0]])}: {'; '.join(rules[:_MOST_RULES])}{more}.{taken_back}",
+                hint=Hint("table.anomalies") if before is None else hint_of_change(before, jumping, can_diff_rows),
+                versions=(jumping,),
+                repaired=None if back is None else back["version"],
+            )
+        )
+    if others := tuple(sorted(newest_first[_MOST_JUMPS:])):
+        sentence = f"Numbers jump at {pluralize(len(others), 'more version')}: {runs_text(runs_of(others))}."
+        hint = Hint("table.anomalies")
+        symptoms.append(Symptom(is_problem=True, sentence=sentence, hint=hint, versions=others))
+    return tuple(symptoms)
+
+
+def _named(row: Mapping[str, object]) -> str:
+    """Return the version of a row of ANOMALIES, with the operation or the kind of its commit."""
+    word = row["operation"] or row["kind"]
+    return f"version {row['version']}" + (f" ({sanitize(str(word))})" if word else "")
+
+
+def _repairs(rows: Sequence[Mapping[str, object]]) -> Iterator[tuple[int, int]]:
+    """Yield the places of two jumps of a number, of which the later one leads back to the value before the earlier.
+
+    The earlier one is of a commit that changes rows.
+    """
+    open_jumps: dict[tuple[object, object, object], int] = {}
+    for at, row in enumerate(rows):
+        measure = row["measure"], row["column"]
+        earlier = open_jumps.pop((*measure, row["value"]), None)
+        if earlier is not None:
+            yield earlier, at
+        elif row["kind"] not in MAINTENANCE_KINDS:
+            open_jumps[(*measure, row["before"])] = at
 
 
 def hint_of_change(a: int, b: int, can_diff_rows: Callable[[int, int], bool]) -> Hint:

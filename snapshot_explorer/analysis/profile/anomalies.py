@@ -7,9 +7,11 @@ One rule for all measures. A version is marked if its change from the version be
   null rates, `range_share` of the range from minimum to maximum for bounds.
 
 The usual change is the median, without signs, of the changes of the `window` versions before it that changed the
-number; of all of them if fewer than `min_changes` did. At least `min_changes` must be known. So steady growth is
-not marked, a shift of level is marked once, and numbers that the log does not record are never marked. Rows, files and
-bytes of commits that change no data (compact, analyze, maintenance) are not marked: changing them is their purpose.
+number; of all of them if fewer than `min_changes` did, unless all of those went the same way as this one. At least
+`min_changes` must be known. So steady growth is not marked, a shift of level is marked once, and numbers that the log
+does not record are never marked. Rows, files and bytes of commits that change no data (compact, analyze, maintenance)
+are not marked: changing them is their purpose. The sentence of a mark names the change and the usual one; the
+thresholds are those above.
 """
 
 import math
@@ -138,8 +140,6 @@ class _Series:
     scale: Floats
     """The number that the minimum change is a share of, at each version."""
     share: float
-    of: str
-    """The meaning of `scale`, in words."""
 
 
 _AT_ONCE = 2_000_000
@@ -151,15 +151,15 @@ def _every_series(
 ) -> Iterator[_Series]:
     for measure, rows in totals.items():
         values = _floats(rows["value"])
-        yield _Series(rows, measure, None, values, np.abs(values), rules.share, "of the value")
+        yield _Series(rows, measure, None, values, np.abs(values), rules.share)
     floats = {part: _floats_of(columns, part) for part in ("null_rate", "min", "max")}
     for name, rows in columns.items():
         rates = floats["null_rate"][name]
-        yield _Series(rows, "null_rate", name, rates, np.ones(len(rates)), rules.null_rate_step, "")
+        yield _Series(rows, "null_rate", name, rates, np.ones(len(rates)), rules.null_rate_step)
         if name in floats["min"]:
             minimum, maximum = floats["min"][name], floats["max"][name]
             for measure, values in (("min", minimum), ("max", maximum)):
-                yield _Series(rows, measure, name, values, np.abs(maximum - minimum), rules.range_share, "of the range")
+                yield _Series(rows, measure, name, values, np.abs(maximum - minimum), rules.range_share)
 
 
 def _floats_of(columns: Mapping[str, pa.Table], part: str) -> dict[str, Floats]:
@@ -212,15 +212,13 @@ def _marked_versions(batch: Sequence[_Series], rules: AnomalyRules) -> Iterator[
     is_large = (sizes >= minimum) & (sizes > 0)
     if not is_large[:, rules.min_changes :].any():
         return
-    usual = _usual_before(sizes, rules)
+    usual = _usual_before(changes, rules)
     is_jump = (sizes > rules.factor * usual) & is_large
     for number in np.flatnonzero(is_jump.any(axis=1)).tolist():
         indices = np.flatnonzero(is_jump[number])
         rule = [
-            _rule(batch[number], rules, change=change, usual=before, smallest=lowest)
-            for change, before, lowest in zip(
-                *(part[number, indices].tolist() for part in (changes, usual, minimum)), strict=True
-            )
+            _sentence(batch[number], change=change, usual=before)
+            for change, before in zip(*(part[number, indices].tolist() for part in (changes, usual)), strict=True)
         ]
         yield _lines(batch[number], indices, rule)
 
@@ -245,11 +243,18 @@ def _lines(series: _Series, indices: Ints, rule: Sequence[str]) -> pa.Table:
     return pa.table(arrays, schema=frames.ANOMALIES)
 
 
-def _usual_before(sizes: Floats, rules: AnomalyRules) -> Floats:
+def _usual_before(changes: Floats, rules: AnomalyRules) -> Floats:
     """Return for each change of each series, a row each, the usual change before it; NaN where too few are known."""
+    sizes = np.abs(changes)
     changed, of_changed = _medians(np.where(sizes == 0, np.nan, sizes), rules.window)
     known, of_all = _medians(sizes, rules.window)
-    return np.where(changed >= rules.min_changes, of_changed, np.where(known >= rules.min_changes, of_all, np.nan))
+    rose, fell = (_medians(np.where(side, sizes, np.nan), rules.window)[0] for side in (changes > 0, changes < 0))
+    is_one_way = (changed > 0) & np.where(changes > 0, fell == 0, rose == 0)
+    return np.where(
+        (changed >= rules.min_changes) | is_one_way & (known >= rules.min_changes),
+        of_changed,
+        np.where(known >= rules.min_changes, of_all, np.nan),
+    )
 
 
 def _medians(sizes: Floats, window: int) -> tuple[Ints, Floats]:
@@ -262,28 +267,24 @@ def _medians(sizes: Floats, window: int) -> tuple[Ints, Floats]:
     return known, low / 2 + high / 2
 
 
-def _rule(series: _Series, rules: AnomalyRules, *, change: float, usual: float, smallest: float) -> str:
-    measure = series.measure.replace("null_rate", "null rate")
+def _sentence(series: _Series, *, change: float, usual: float) -> str:
+    measure = {"null_rate": "null rate", "size_bytes": "bytes"}.get(series.measure, series.measure)
     subject = measure if series.column is None else f"{measure} of {sanitize(series.column)}"
-    of = f", {series.share * 100:g} % {series.of} before" if series.of else ""
-    return (
-        f"{subject} changed by {_amount(series, change, sign='+')}: more than {rules.factor:g} times "
-        f"{_amount(series, usual)}, the usual change of the {rules.window} versions before, and at least "
-        f"{_amount(series, smallest)}{of}"
-    )
+    before = f"usually by {_amount(series, usual)}" if usual else "and usually does not change"
+    return f"{subject} {'rose' if change > 0 else 'fell'} by {_amount(series, abs(change))}, {before}"
 
 
-def _amount(series: _Series, change: float, *, sign: str = "") -> str:
+def _amount(series: _Series, change: float) -> str:
     """Return a change of a measure in its unit: null rates in points of a percentage, times in days or less."""
     if series.measure == "null_rate":
-        return f"{change * 100:{sign},.3g} points"
+        return f"{change * 100:,.3g} points"
     seconds = None if series.column is None else _seconds(series.rows.schema.field(series.measure).type)
     if seconds is None:
-        return f"{change:{sign},.6g}"
+        return f"{change:,.6g}"
     change *= seconds
     size, unit = next((item for item in _TIMES if abs(change) >= item[0]), _TIMES[-1])
-    number = f"{change / size:{sign},.3g}"
-    return f"{number} {unit}" + ("" if number.lstrip("+-") == "1" else "s")
+    number = f"{change / size:,.3g}"
+    return f"{number} {unit}" + ("" if number == "1" else "s")
 
 
 _TIMES = ((86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second"))

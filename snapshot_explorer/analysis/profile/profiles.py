@@ -1,9 +1,11 @@
 """`Profile`: row count, nulls, minimum and maximum of columns at every version."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, reduce
-from typing import Any
+from functools import cached_property, partial, reduce
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -24,15 +26,21 @@ from snapshot_explorer.analysis.profile.exact_numbers import read_ranges
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.core import frames
 from snapshot_explorer.core.errors import InvalidArgumentError
+from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.core.records import MAINTENANCE_KINDS, Gap
 from snapshot_explorer.engines.collations import collation_of
 from snapshot_explorer.engines.conditions import unknown_column
-from snapshot_explorer.formats import TableFormat, TableVersion
+from snapshot_explorer.engines.spark import sessions
 from snapshot_explorer.formats.unread_versions import Reasons, read_apart, readable_times, unread_notes
 from snapshot_explorer.history import History, unread_commit_notes
 from snapshot_explorer.history.lifetimes import delete_manifests, read_statistics
 from snapshot_explorer.results import Frame, non_empty_columns
 from snapshot_explorer.results.frame_result import FrameResult
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from snapshot_explorer.formats import TableFormat, TableVersion
 
 _Numbers = tuple[tuple[int, ...], dict[str, pa.Table], tuple[str, ...]]
 """Versions, the numbers of each column at them, and notes on versions that cannot be read."""
@@ -99,12 +107,24 @@ def profile_over(
     exact: bool,
     call: str,
     rules: AnomalyRules = DEFAULT_RULES,
+    engine: str | SparkSession | None = None,
 ) -> Profile:
     """Return the numbers of columns at versions; see `Table.profile_over`."""
+    spark = sessions.session_of(engine, "read the rows of a profile")
+    if spark is not None and not exact:
+        raise InvalidArgumentError(
+            Message(
+                "Spark reads the rows of a profile, and without ",
+                Hint("", {"exact": True}),
+                " numbers come from metadata, on this machine. Add it, or leave out ",
+                Hint("", {"engine": "spark"}),
+                ".",
+            )
+        )
     versions = source.versions_among(between)
     newest = source.format.version(versions[-1])
     names = _names(columns, newest.arrow_schema)
-    numbers = _from_rows if exact else _from_statistics
+    numbers = partial(_from_rows, spark) if exact else _from_statistics
     versions, profiles, unread = numbers(source, versions, newest, names)
     if not versions:
         raise source.vanished()
@@ -122,8 +142,10 @@ def profile_over(
     )
 
 
-def _from_rows(source: History, versions: Sequence[int], newest: TableVersion, names: Sequence[str]) -> _Numbers:
-    ranges, whys = read_ranges(source, versions, newest, names)
+def _from_rows(
+    spark: SparkSession | None, source: History, versions: Sequence[int], newest: TableVersion, names: Sequence[str]
+) -> _Numbers:
+    ranges, whys = read_ranges(source, versions, newest, names, spark)
     times: pa.Array = pa.array(readable_times(source.format, versions), frames.UTC_MILLIS)
     return tuple(versions), _of_columns(ranges, versions, times, whys), ()
 

@@ -23,18 +23,19 @@ from snapshot_explorer.analysis.row_history.planning import plan_splits, planned
 from snapshot_explorer.analysis.row_history.reading import (
     HistoryScan,
     RowStates,
-    UnreadableSplitsError,
     read_states,
     splits_without_files,
+    unreadable_splits,
 )
 from snapshot_explorer.core import frames
+from snapshot_explorer.core.errors import UNREADABLE
 from snapshot_explorer.core.records import gaps_note
 from snapshot_explorer.engines.conditions import parse_condition
 from snapshot_explorer.formats.unread_versions import unread_notes
 from snapshot_explorer.results.stored_rows import StoredRows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from snapshot_explorer.analysis.row_history.history_result import RowHistoryRequest
     from snapshot_explorer.analysis.row_history.planning import PlannedSplits, SplitHistory
@@ -71,12 +72,14 @@ class HistoryReader:
         between: Sequence[int] | None,
         *,
         without_columns: bool = False,
+        are_required: bool = True,
     ) -> None:
         """Read the log once, with the statistics of the condition's columns.
 
         Args:
             between: Consecutive versions; None for all.
             without_columns: Whether the states have no columns, and are only counted; instead of the request's.
+            are_required: As in `HistoryColumns`; versions with other types are then left out.
         """
         versions = source.versions_among(between)
         reference = source.format.version(versions[-1])
@@ -92,7 +95,8 @@ class HistoryReader:
             raise source.vanished()
         more = sorted(where.columns - set(names)) if where else []
         ends = known[positions[0]], known[positions[-1]]
-        columns = HistoryColumns(source, reference, [*names, *more], [start for start, _ in affected.schemas], ends)
+        starts = [start for start, _ in affected.schemas]
+        columns = HistoryColumns(source, reference, [*names, *more], starts, ends, are_required=are_required)
         self.affected = affected
         """The versions that can have changed rows, and the lifetimes of all files."""
         self._source = source
@@ -113,7 +117,7 @@ class HistoryReader:
     @cached_property
     def _planned(self) -> PlannedSplits:
         """The splits of all versions; leaves out those that cannot be planned, or lack a local file."""
-        planned = plan_splits(self._source, self.affected, self._positions, self._columns, self._where)
+        planned = plan_splits(self._source, self.affected, self._positions, self._columns.of, self._where)
         self._unreadable |= planned.unreadable
         if self._source.format.storage.is_local:
             self._leave_out(splits_without_files(planned.splits), range(len(self._known)))
@@ -133,17 +137,20 @@ class HistoryReader:
         """Return the result of a function of the plan; without the versions of the splits that it cannot read.
 
         Args:
-            read: Raises `UnreadableSplitsError`, and is called again with the plan of the versions that are left.
+            read: Reads the splits, and is called again with the plan of the versions that are left.
         """
         while True:
             plan = self.plan()
             try:
                 return read(plan)
-            except UnreadableSplitsError as error:
-                self._leave_out(error.reasons, self._kept)
+            except UNREADABLE:
+                reasons = list(unreadable_splits(self.scan(plan)))
+                if not reasons:
+                    raise
+                self._leave_out(reasons, self._kept)
 
     def _leave_out(
-        self, reasons: Sequence[tuple[SplitHistory, SnapshotExplorerError]], positions: Sequence[int]
+        self, reasons: Iterable[tuple[SplitHistory, SnapshotExplorerError]], positions: Sequence[int]
     ) -> None:
         for item, error in reasons:
             for state in item.states:

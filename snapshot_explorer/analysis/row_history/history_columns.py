@@ -6,7 +6,7 @@ from dataclasses import replace
 import pyarrow as pa
 
 from snapshot_explorer.analysis.diff.aligned_columns import AlignedColumns, list_names, wider_type
-from snapshot_explorer.core.errors import InvalidArgumentError, UnsupportedFeatureError
+from snapshot_explorer.core.errors import UNREADABLE, InvalidArgumentError, UnsupportedFeatureError
 from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.formats import TableVersion
 from snapshot_explorer.formats.features import LEAVE_OUT
@@ -23,6 +23,8 @@ class HistoryColumns:
         names: Sequence[str],
         starts: Sequence[int],
         ends: tuple[int, int],
+        *,
+        are_required: bool = True,
     ) -> None:
         """Read the schemas between two versions.
 
@@ -30,6 +32,8 @@ class HistoryColumns:
             names: The columns, of the reference version.
             starts: The versions at which schemas come into force, ascending.
             ends: The first and the last version whose rows are read.
+            are_required: Whether each version must have one of the columns, and comparable types. Otherwise `of` raises
+                for a version with other types.
 
         Raises:
             InvalidArgumentError: A version has none of the columns.
@@ -37,23 +41,32 @@ class HistoryColumns:
         """
         self._reference = reference
         self._names = tuple(names)
+        self._are_required = are_required
         self.schema = pa.schema([reference.arrow_schema.field(name).remove_metadata() for name in names])
         """The columns, each in a type that has the values of all versions."""
         self._own_names = column_names(source.format, starts, reference, names)
         first, last = ends
         before = max((start for start in starts if start <= first), default=first)
         for number in (max(start, first) for start in starts if before <= start <= last):
-            other = self._aligned(source.format.version(number)).schema
-            self.schema = pa.schema(
-                [
-                    own.with_type(self._wider(own, theirs.type, number)).with_nullable(True)  # noqa: FBT003
-                    for own, theirs in zip(self.schema, other, strict=True)
-                ]
-            )
+            try:
+                self.schema = self._wider_schema(self._aligned(source.format.version(number)), number)
+            except UNREADABLE:
+                if are_required:
+                    raise
 
     def of(self, version: TableVersion) -> AlignedColumns:
         """Return the mapping between the columns of a version, which is A, and these columns."""
-        return replace(self._aligned(version), schema=self.schema)
+        aligned = self._aligned(version)
+        self._wider_schema(aligned, version.number)
+        return replace(aligned, schema=self.schema)
+
+    def _wider_schema(self, aligned: AlignedColumns, version: int | None) -> pa.Schema:
+        return pa.schema(
+            [
+                own.with_type(self._wider(own, theirs.type, version)).with_nullable(True)  # noqa: FBT003
+                for own, theirs in zip(self.schema, aligned.schema, strict=True)
+            ]
+        )
 
     def _wider(self, field: pa.Field, dtype: pa.DataType, version: int | None) -> pa.DataType:
         result = wider_type(dtype, field.type)
@@ -74,7 +87,7 @@ class HistoryColumns:
         names = self._own_names.at(version.number or 0)
         own_names = {name: own for name in self._names if (own := names[name]) is not None}
         own_schema, schema = version.arrow_schema, self._reference.arrow_schema
-        if not own_names and len(own_schema) and self._names:
+        if self._are_required and not own_names and len(own_schema) and self._names:
             raise InvalidArgumentError(
                 Message(
                     f"Version {version.number} has none of the columns that are compared: {list_names(self._names)}. "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,12 +15,11 @@ from snapshot_explorer.core.errors import UNREADABLE, SnapshotExplorerError
 from snapshot_explorer.core.progress import step
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 
     from snapshot_explorer.analysis.diff.aligned_columns import AlignedColumns
     from snapshot_explorer.analysis.row_history.affected_versions import AffectedVersions
     from snapshot_explorer.analysis.row_history.group_states import GroupStates, Ints
-    from snapshot_explorer.analysis.row_history.history_columns import HistoryColumns
     from snapshot_explorer.core.records import Split
     from snapshot_explorer.engines.conditions import Condition
     from snapshot_explorer.formats import TableVersion
@@ -38,6 +37,8 @@ class SplitState:
     """The split whose deletion vector removes rows; None if all rows that are read are live."""
     lacking: frozenset[str] = frozenset()
     """The columns that the versions lack, so that they are null."""
+    is_live: bool = True
+    """Whether the versions have rows of the split; otherwise its file only stores them, for `with_deleted`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +60,7 @@ class SplitHistory:
     def is_simple(self) -> bool:
         """Whether all its rows are live over one range."""
         (state, *others) = self.states
-        return not others and state.deletes is None and not state.lacking
+        return not others and state.is_live and state.deletes is None and not state.lacking
 
 
 @dataclass(slots=True, kw_only=True)
@@ -69,6 +70,10 @@ class PlannedSplits:
     splits: list[SplitHistory] = field(default_factory=list)
     unreadable: dict[int, SnapshotExplorerError] = field(default_factory=dict)
     """The positions of versions that cannot be planned, and why."""
+    files: set[str] = field(default_factory=set)
+    """The files of the versions that were planned, whether or not they can have matching rows."""
+    skipped: list[tuple[str, int, int]] = field(default_factory=list)
+    """Live files that readers leave out until a compaction, each with a range of positions. Only `with_deleted`."""
 
     def at(self, positions: Sequence[int]) -> list[SplitHistory]:
         """Return the splits of some positions, which are counted from 0 in the result. They ascend."""
@@ -90,17 +95,22 @@ def plan_splits(
     source: History,
     affected: AffectedVersions,
     positions: Sequence[int],
-    columns: HistoryColumns,
+    columns_of: Callable[[TableVersion], AlignedColumns],
     where: Condition | None,
+    *,
+    with_deleted: bool = False,
 ) -> PlannedSplits:
     """Return the splits that contain every matching row of versions. Plans a few versions that have every file.
 
     Args:
         positions: The positions of the versions among those of the lifetimes, ascending.
+        columns_of: Returns the mapping of the columns of a version to those of the history.
         where: The condition, in the columns of the history.
+        with_deleted: Whether to return splits of matching rows that no version has, too: all rows of a data file with
+            deletes are then in a raw split.
     """
     groups, affected = _grouped(source, affected, positions)
-    planner = _Planner(source, affected, columns, where)
+    planner = _Planner(source, affected, columns_of, where, with_deleted=with_deleted)
     try:
         return planner.planned(group_states(affected, groups), groups, positions)
     except _SeveralGroupsError:
@@ -154,12 +164,22 @@ class _Variant:
     deletes: Split | None
     lacking: frozenset[str]
     predicate: Condition | None
+    is_live: bool
+    """Whether the version may have a matching row of it."""
     keys: tuple[Hashable, ...]
     """What is read of each column; None for columns that the version lacks, unless the condition reads them."""
 
 
-_Variants: TypeAlias = "Mapping[int, list[tuple[Hashable, _Variant]]]"
-"""The splits of a version by group, each with what is equal for all versions that read the same rows."""
+@dataclass(slots=True)
+class _PlannedVersion:
+    """The splits of a version."""
+
+    variants: defaultdict[int, list[tuple[Hashable, _Variant]]] = field(default_factory=lambda: defaultdict(list))
+    """By group, each with what is equal for all versions that read the same rows."""
+    files: set[str] = field(default_factory=set)
+    skipped: defaultdict[int, list[str]] = field(default_factory=lambda: defaultdict(list))
+    """By group, the live files that are in no split."""
+
 
 _AT_ONCE = 8
 """Versions of a remote table that are planned at the same time."""
@@ -167,12 +187,21 @@ _AT_ONCE = 8
 
 class _Planner:
     def __init__(
-        self, source: History, affected: AffectedVersions, columns: HistoryColumns, where: Condition | None
+        self,
+        source: History,
+        affected: AffectedVersions,
+        columns_of: Callable[[TableVersion], AlignedColumns],
+        where: Condition | None,
+        *,
+        with_deleted: bool,
     ) -> None:
+        rows = affected.lifetimes.intervals.rows
         self._source = source
         self._versions = affected.lifetimes.versions
-        self._paths = affected.lifetimes.intervals.paths(affected.lifetimes.intervals.rows).to_pylist()
-        self._columns = columns
+        self._paths = affected.lifetimes.intervals.paths(rows).to_pylist()
+        self._first, self._last = (rows.column(name).to_numpy() for name in ("first", "last"))
+        self._with_deleted = with_deleted
+        self._columns_of = columns_of
         self._where = where
         self._has_one_schema = len({schema for _, schema in affected.schemas}) == 1
 
@@ -196,13 +225,16 @@ class _Planner:
                 for position in candidates:
                     if position not in planned:
                         planned[position] = self._variants(position, by_path, failed)
-                    variants = planned[position]
-                    if variants is None:
+                    version = planned[position]
+                    if version is None:
                         continue
+                    result.files |= version.files
                     covered = np.flatnonzero(is_open & (states.first <= position) & (position < states.last))
                     for index in covered.tolist():
-                        for key, variant in variants.get(int(states.group[index]), ()):
-                            ranges[key].append((variant, int(states.first[index]), int(states.last[index])))
+                        group, first, last = (int(part[index]) for part in (states.group, states.first, states.last))
+                        for key, variant in version.variants.get(group, ()):
+                            ranges[key].append((variant, first, last))
+                        result.skipped += [(path, first, last) for path in version.skipped.get(group, ())]
                     is_open[covered] = False
                     planning.advance(len(covered))
                     break
@@ -214,10 +246,10 @@ class _Planner:
 
     def _planned(
         self, positions: Sequence[int], by_path: Mapping[str, int], failed: dict[int, SnapshotExplorerError]
-    ) -> dict[int, _Variants | None]:
+    ) -> dict[int, _PlannedVersion | None]:
         """Return the splits of versions by group, of several at the same time on remote storage."""
         storage = self._source.format.storage
-        result: dict[int, _Variants | None] = {}
+        result: dict[int, _PlannedVersion | None] = {}
         for start in range(0, len(positions), _AT_ONCE):
             chosen = positions[start : start + _AT_ONCE]
             calls = [partial(self._variants, position, by_path, failed) for position in chosen]
@@ -226,33 +258,77 @@ class _Planner:
 
     def _variants(
         self, position: int, by_path: Mapping[str, int], failed: dict[int, SnapshotExplorerError]
-    ) -> _Variants | None:
-        """Return the splits of a version by group; None, with the reason in `failed`, if it cannot be planned."""
+    ) -> _PlannedVersion | None:
+        """Return the splits of a version; None, with the reason in `failed`, if it cannot be planned."""
         try:
             version = self._source.format.version(self._versions[position])
-            columns = self._columns.of(version)
+            columns = self._columns_of(version)
             predicate = predicate_of(self._where, columns, version, of_a=True)
-            splits = version.plan(predicate).splits
+            parts = list(self._parts(version, predicate))
         except UNREADABLE as error:
             failed[position] = error
             return None
-        result: defaultdict[int, list[tuple[Hashable, _Variant]]] = defaultdict(list)
+        result = _PlannedVersion()
         is_whole = set(by_path.values()) <= {WHOLE_TABLE}
-        for part in (part for split in splits for part in version.split_by_file(split)):
+        for part, is_live in parts:
+            result.files.update(part.files)
             names = {WHOLE_TABLE} if is_whole else {by_path.get(path) for path in part.files}
             (group,) = names if len(names) == 1 else (None,)
             if group is None:
                 raise _SeveralGroupsError
-            result[group].append(self._variant(version, columns, part, predicate))
+            for read, deletes, has_rows in self._reads(version, part, is_live=is_live):
+                variant = self._variant(version, columns, read, deletes, predicate, is_live=has_rows)
+                result.variants[group].append(variant)
+        if self._with_deleted:
+            for row in np.flatnonzero((self._first <= position) & (position < self._last)).tolist():
+                if self._paths[row] not in result.files:
+                    result.skipped[by_path[self._paths[row]]].append(self._paths[row])
         return result
 
+    def _parts(self, version: TableVersion, predicate: Condition | None) -> Iterator[tuple[Split, bool]]:
+        """Yield the parts of a version, and whether they may have matching rows; with deleted rows, all parts."""
+
+        def parts_of(condition: Condition | None) -> list[Split]:
+            return [part for split in version.plan(condition).splits for part in version.split_by_file(split)]
+
+        chosen = parts_of(predicate)
+        if not self._with_deleted or predicate is None:
+            yield from ((part, True) for part in chosen)
+            return
+        every, identities = parts_of(None), {part.identity for part in chosen}
+        # A split of several files may be planned in another way for a condition.
+        merged = {path for part in every if len(part.files) > 1 for path in part.files}
+        yield from ((part, part.identity in identities or not merged.isdisjoint(part.files)) for part in every)
+
+    def _reads(
+        self, version: TableVersion, part: Split, *, is_live: bool
+    ) -> Iterator[tuple[Split, Split | None, bool]]:
+        """Yield what to read for a part: splits, the split whose deletes are applied, and whether rows may be live."""
+        identity = version.row_identity
+        if part.raw:
+            if is_live:
+                yield part, None, True
+            return
+        stored = identity.stored_rows(part) if len(part.files) == 1 else None
+        if is_live and (stored is None or not identity.has_deleted_positions(part)):
+            yield part, None, True
+        elif is_live and stored is not None:
+            yield stored, None if stored.identity == part.identity else part, True
+            return
+        if self._with_deleted and stored is not None:
+            yield stored, None, False
+
     def _variant(
-        self, version: TableVersion, columns: AlignedColumns, split: Split, predicate: Condition | None
+        self,
+        version: TableVersion,
+        columns: AlignedColumns,
+        read: Split,
+        deletes: Split | None,
+        predicate: Condition | None,
+        *,
+        is_live: bool,
     ) -> tuple[Hashable, _Variant]:
         identity = version.row_identity
-        stored = identity.stored_rows(split) if not split.raw and identity.has_deleted_positions(split) else None
-        read = split if stored is None or stored.identity == split.identity else stored
-        deletes = None if read is split else split
         key: Hashable = read.identity
         keys: tuple[Hashable, ...] = ()
         lacking: frozenset[str] = frozenset()
@@ -272,7 +348,7 @@ class _Planner:
                     else (name if name in fixed else None)
                     for name in names
                 )
-        return key, _Variant(version, columns, read, deletes, lacking, predicate, keys)
+        return key, _Variant(version, columns, read, deletes, lacking, predicate, is_live, keys)
 
 
 def _split_histories(ranges: Sequence[tuple[_Variant, int, int]]) -> Iterator[SplitHistory]:
@@ -284,7 +360,11 @@ def _split_histories(ranges: Sequence[tuple[_Variant, int, int]]) -> Iterator[Sp
         left = [item for item in left if not _reads_the_same(item[0], reader)]
         states = [
             SplitState(
-                first=first, last=last, deletes=variant.deletes, lacking=variant.lacking.difference(reader.lacking)
+                first=first,
+                last=last,
+                deletes=variant.deletes,
+                lacking=variant.lacking.difference(reader.lacking),
+                is_live=variant.is_live,
             )
             for variant, first, last in own
         ]
@@ -315,4 +395,4 @@ def _joined(states: Sequence[SplitState]) -> tuple[SplitState, ...]:
 
 
 def _rows_of(state: SplitState) -> Hashable:
-    return None if state.deletes is None else state.deletes.identity, state.lacking
+    return None if state.deletes is None else state.deletes.identity, state.lacking, state.is_live

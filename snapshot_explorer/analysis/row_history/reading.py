@@ -77,19 +77,15 @@ class HistoryScan:
         return (*self.schema.names, *more)
 
 
-class UnreadableSplitsError(Exception):
-    """Some splits cannot be read."""
+def each_state(scan: HistoryScan, matching: Ints | None = None) -> Iterator[RowStates]:
+    """Yield the states of rows split by split, in this thread, of each split its own: nothing is joined.
 
-    def __init__(self, reasons: list[tuple[SplitHistory, SnapshotExplorerError]]) -> None:
-        super().__init__()
-        self.reasons = reasons
-
-
-def each_state(scan: HistoryScan) -> Iterator[RowStates]:
-    """Yield the states of rows split by split, in this thread, of each split its own: nothing is joined."""
+    Args:
+        matching: As for `read_states`.
+    """
     kept: list[RowStates] = []
     with closing(SplitRows(states_schema(scan.schema), limit_bytes=0)) as nothing:
-        reader = _Reader(replace(scan, are_joined=False), kept.append, nothing)
+        reader = _Reader(replace(scan, are_joined=False), kept.append, nothing, matching)
         for split, item in enumerate(scan.splits):
             names = item.columns.names_in(scan.needed, of_a=True)
             for batch in item.version.read(item.split, names, item.predicate if item.is_simple else None):
@@ -105,7 +101,9 @@ def states_schema(schema: pa.Schema) -> pa.Schema:
     return pa.schema([*schema, *_PERIOD])
 
 
-def read_states(scan: HistoryScan, keep: Callable[[RowStates], object], *, memory_limit: int) -> None:
+def read_states(
+    scan: HistoryScan, keep: Callable[[RowStates], object], *, memory_limit: int, matching: Ints | None = None
+) -> None:
     """Call a function with all states of rows, part by part, in no order. Reads each split once, in threads.
 
     A row that leaves in the version in which an equal row arrives, in another file, is one state with it. Of several
@@ -114,19 +112,10 @@ def read_states(scan: HistoryScan, keep: Callable[[RowStates], object], *, memor
     Args:
         keep: Called from one thread at a time.
         memory_limit: The maximum number of bytes in memory of rows that are compared; more go to temporary files.
-
-    Raises:
-        UnreadableSplitsError: Splits cannot be read. `keep` may have been called before.
+        matching: The number of rows of each raw split that match the condition is added to it, deleted rows included.
     """
     with closing(SplitRows(states_schema(scan.schema), limit_bytes=memory_limit)) as replaced:
-        reader = _Reader(scan, keep, replaced)
-        try:
-            reader.read()
-        except UNREADABLE as error:
-            reasons = list(_unreadable(scan))
-            if not reasons:
-                raise
-            raise UnreadableSplitsError(reasons) from error
+        _Reader(scan, keep, replaced, matching).read()
         turning = np.flatnonzero(turning_positions(scan)).tolist()
         for rows, _ in replaced.pairs():
             if len(rows.hashes):
@@ -144,7 +133,8 @@ def splits_without_files(splits: Sequence[SplitHistory]) -> list[tuple[SplitHist
     return [(item, error) for item in splits if not missing.isdisjoint(item.split.files)]
 
 
-def _unreadable(scan: HistoryScan) -> Iterator[tuple[SplitHistory, SnapshotExplorerError]]:
+def unreadable_splits(scan: HistoryScan) -> Iterator[tuple[SplitHistory, SnapshotExplorerError]]:
+    """Yield the splits that cannot be read, with the error. Reads all if no file is missing."""
     lost = splits_without_files(scan.splits)
     yield from lost
     for item in scan.splits if not lost else ():
@@ -170,10 +160,17 @@ class _Batch:
 class _Reader:
     """Reads splits, and separates the rows that another file may continue from those that it cannot."""
 
-    def __init__(self, scan: HistoryScan, keep: Callable[[RowStates], object], replaced: SplitRows) -> None:
+    def __init__(
+        self,
+        scan: HistoryScan,
+        keep: Callable[[RowStates], object],
+        replaced: SplitRows,
+        matching: Ints | None = None,
+    ) -> None:
         self._scan = scan
         self._keep = keep
         self._replaced = replaced
+        self._matching = matching
         self._names = list(scan.schema.names)
         self._schema = states_schema(scan.schema)
         self._is_turning = turning_positions(scan) if scan.are_joined else np.zeros(scan.count + 1, np.bool_)
@@ -292,6 +289,9 @@ class _Reader:
             mask = self._scan.where.mask(rows)
             rows, chosen = rows.filter(mask), mask.to_numpy(zero_copy_only=False)
             splits, indices = splits[chosen], indices[chosen]
+        if self._matching is not None:
+            with self._lock:
+                np.add.at(self._matching, splits, 1)
         order = splits * _SPLIT_ORDER + indices
         states = RowStates(
             rows=rows.select(self._names), first=self._first[splits], last=self._last[splits], order=order
@@ -312,7 +312,7 @@ class _Reader:
             if before is not None and not (before.last == state.first and _are_same(rows, before, state)):
                 yield from _ended(_without(rows, before.lacking), since, order, since >= 0, before.last)
                 since[:] = -1
-            is_live = ~np.isin(indices, deleted)
+            is_live = ~np.isin(indices, deleted) if state.is_live else np.zeros(len(indices), np.bool_)
             if before is not None:
                 gone = (since >= 0) & ~is_live
                 yield from _ended(_without(rows, before.lacking), since, order, gone, before.last)
@@ -442,7 +442,7 @@ def continued_states(rows: HashedRows, columns: int, turning: Sequence[int]) -> 
     """
     states = _of_period(rows.rows, columns)
     values, first, last, order = states.rows, states.first, states.last, states.order
-    groups = _equal_groups(values, rows.hashes)
+    groups = equal_groups(values, rows.hashes)
     since = first.copy()
     is_continued = np.zeros(len(first), np.bool_)
     ending, beginning = _by_position(last, turning), _by_position(first, turning)
@@ -471,10 +471,13 @@ def _paired(left: Ints, right: Ints) -> tuple[Ints, Ints]:
     return np.flatnonzero(has_partner), partner[has_partner]
 
 
-def _equal_groups(rows: pa.Table, hashes: npt.NDArray[np.uint64]) -> Ints:
+def equal_groups(rows: pa.Table, hashes: npt.NDArray[np.uint64]) -> Ints:
     """Return a number per row, equal for equal rows."""
     order = np.argsort(hashes)
-    is_next = np.flatnonzero(hashes[order[1:]] == hashes[order[:-1]])
+    ordered = hashes[order]
+    is_next = np.flatnonzero(ordered[1:] == ordered[:-1])
+    # In the order of the rows, not of their hashes: values that are close in memory are compared faster.
+    is_next = is_next[np.argsort(order[is_next])]
     left, right = order[is_next], order[is_next + 1]
     equal = equal_rows(rows, rows, left, right, rows.column_names)
     begins = np.ones(len(order), np.bool_)

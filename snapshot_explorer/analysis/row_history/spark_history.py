@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -44,8 +44,11 @@ if TYPE_CHECKING:
     from snapshot_explorer.analysis.row_history.history import Periods
     from snapshot_explorer.analysis.row_history.history_result import RowHistoryPlan, RowHistoryRequest
     from snapshot_explorer.analysis.row_history.planning import SplitHistory
+    from snapshot_explorer.core.records import Split
     from snapshot_explorer.engines.conditions import Condition
     from snapshot_explorer.history import History
+
+_Item = TypeVar("_Item")
 
 _BUCKET_BYTES = 32 * 2**20
 """Compressed size of the files whose states one task joins."""
@@ -73,18 +76,23 @@ def history_by(engine: str | SparkSession | None, reader: HistoryReader, memory_
 
 
 def collected_from(
-    spark: SparkSession, function: Callable[[Sequence[SplitHistory]], pa.Table], splits: Sequence[SplitHistory]
+    spark: SparkSession,
+    function: Callable[[Sequence[_Item]], pa.Table],
+    items: Sequence[_Item],
+    split_of: Callable[[_Item], Split],
 ) -> list[pa.Table]:
-    """Return the small results of a function of splits, which executors call for a part of them at a time."""
-    tasks = _tasks(splits, sessions.parallelism(spark))
+    """Return the small results of a function of items, which executors call for a part of them at a time.
+
+    Args:
+        split_of: Returns the split that an item reads.
+    """
+    tasks = [tuple(part) for part in pack_items(items, split_of, sessions.parallelism(spark))]
     rows = collect(spark, on_executors(spark, partial(_payload_of, function), tasks, spark_schema(PAYLOADS)))
     return [pa.ipc.open_stream(bytes(row["payload"])).read_all() for row in rows]
 
 
-def _payload_of(
-    function: Callable[[Sequence[SplitHistory]], pa.Table], splits: Sequence[SplitHistory]
-) -> Iterator[pa.RecordBatch]:
-    yield pa.RecordBatch.from_arrays([pa.array([ipc_bytes(function(splits))], pa.binary())], schema=PAYLOADS)
+def _payload_of(function: Callable[[Sequence[_Item]], pa.Table], items: Sequence[_Item]) -> Iterator[pa.RecordBatch]:
+    yield pa.RecordBatch.from_arrays([pa.array([ipc_bytes(function(items))], pa.binary())], schema=PAYLOADS)
 
 
 class SparkStates(HistoryStates):

@@ -300,7 +300,7 @@ def _pass_over(
     max_bytes = max(reading.loads * (reading.size_bytes + _COMMIT_BYTES), _SMALL_BYTES)
     if not is_required and max_bytes < len(versions) * _COMMIT_BYTES:
         return None
-    result: SinglePass | str = _NOT_PARTIAL
+    result: SinglePass | str = "a function is called with one version at a time"
     try:
         if isinstance(test, _Rows):
             result = test.single_pass(source, versions, max_plans=None if is_required else reading.loads)

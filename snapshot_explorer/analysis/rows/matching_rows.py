@@ -1,66 +1,119 @@
 """The number of rows of splits that match a condition, even if some splits cannot be read."""
 
-from collections.abc import Sequence
-from threading import Lock
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
-from snapshot_explorer.analysis.diff.aligned_columns import AlignedColumns
+from snapshot_explorer.analysis.diff.diff import memory_bytes
+from snapshot_explorer.analysis.row_history import (
+    HistoryScan,
+    RowStates,
+    SplitHistory,
+    collected_from,
+    each_state,
+    read_states,
+)
+from snapshot_explorer.analysis.row_history.group_states import Ints
 from snapshot_explorer.core.errors import UNREADABLE, StorageError
-from snapshot_explorer.core.records import Split
-from snapshot_explorer.engines import local
-from snapshot_explorer.engines.conditions import Condition
-from snapshot_explorer.formats import TableVersion
+from snapshot_explorer.core.hints import Message
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 FAILURES = (*UNREADABLE, StorageError)
 """Errors of the data, rather than of the condition."""
-_BATCH_BYTES = 8 * 2**20
-"""Decoded bytes of rows to which a condition is applied at once: an evaluation costs milliseconds."""
 
 
-def matching_rows(
-    version: TableVersion, columns: AlignedColumns, where: Condition, splits: Sequence[Split]
-) -> list[int | Exception]:
-    """Return the number of matching rows of each split, or the error by which it cannot be read."""
+@dataclass(slots=True, kw_only=True)
+class Counts:
+    """The matching rows of splits."""
+
+    live: Ints
+    """The live rows at each position, as the difference to the position before."""
+    stored: dict[int, int] = field(default_factory=dict)
+    """By split the rows that are read, before deletes; those of files that are merged are not counted."""
+    reasons: dict[int, str] = field(default_factory=dict)
+    """Why splits cannot be read, whose rows are in none of the others."""
+
+    def __add__(self, other: Counts) -> Counts:
+        return Counts(
+            live=self.live + other.live, stored=self.stored | other.stored, reasons=self.reasons | other.reasons
+        )
+
+    @property
+    def table(self) -> pa.Table:
+        """The counts as one row."""
+        values = self.live.tolist(), list(self.stored.items()), list(self.reasons.items())
+        columns = [pa.array([value], dtype) for value, dtype in zip(values, _SCHEMA.types, strict=True)]
+        return pa.Table.from_arrays(columns, schema=_SCHEMA)
+
+    @classmethod
+    def of(cls, row: pa.Table) -> Counts:
+        """Return the counts in one row."""
+        live, stored, reasons = (column[0].as_py() for column in row.columns)
+        return cls(live=np.asarray(live, np.int64), stored=dict(stored), reasons=dict(reasons))
+
+
+_SCHEMA = pa.schema(
+    [
+        pa.field("live", pa.list_(pa.int64())),
+        pa.field("stored", pa.map_(pa.int64(), pa.int64())),
+        pa.field("reasons", pa.map_(pa.int64(), pa.string())),
+    ]
+)
+
+
+_Read = Callable[[HistoryScan, Callable[[RowStates], object], Ints], object]
+
+
+def count_matches(scan: HistoryScan, spark: SparkSession | None = None) -> Counts:
+    """Return the matching rows of splits. Reads each once, and in parts again if one cannot be read.
+
+    Args:
+        spark: The session whose executors read the splits; None for this machine.
+    """
+    numbered = list(enumerate(scan.splits))
+    if spark is None:
+        return _counts(scan, numbered, partial(_read_together, memory_bytes(None)))
+    count = partial(_counts_table, replace(scan, splits=()))
+    tables = collected_from(spark, count, numbered, lambda item: item[1].split)
+    return sum(map(Counts.of, tables), Counts(live=np.zeros(scan.count + 1, np.int64)))
+
+
+def _counts_table(scan: HistoryScan, numbered: Sequence[tuple[int, SplitHistory]]) -> pa.Table:
+    """Return the matching rows of numbered splits as one row. Runs on executors."""
+    return _counts(scan, numbered, _read_in_turn).table
+
+
+def _counts(scan: HistoryScan, numbered: Sequence[tuple[int, SplitHistory]], read: _Read) -> Counts:
+    """Return the matching rows of numbered splits. Reads some of them again if one cannot be read."""
+    numbers, splits = [number for number, _ in numbered], [item for _, item in numbered]
+    live, stored = np.zeros(scan.count + 1, np.int64), np.zeros(len(splits), np.int64)
+
+    def count(states: RowStates) -> None:
+        np.add.at(live, states.first, 1)
+        np.add.at(live, states.last, -1)
+
     try:
-        return list(_count_matches(version, columns, where, splits))
+        read(replace(scan, splits=splits), count, stored)
     except FAILURES as error:
         if len(splits) == 1:
-            return [error]
-    # One by one, to find the splits that cannot be read.
-    return [count for split in splits for count in matching_rows(version, columns, where, [split])]
+            return Counts(live=np.zeros_like(live), reasons={numbers[0]: Message(error)})
+        middle = len(splits) // 2
+        return _counts(scan, numbered[:middle], read) + _counts(scan, numbered[middle:], read)
+    return Counts(live=live, stored=dict(zip(numbers, stored.tolist(), strict=True)))
 
 
-def _count_matches(
-    version: TableVersion, columns: AlignedColumns, where: Condition, splits: Sequence[Split]
-) -> list[int]:
-    names = sorted(where.columns)
-    counts = np.zeros(len(splits), np.int64)
-    lock = Lock()
-    waiting: list[tuple[int, pa.RecordBatch]] = []
-    held = 0
+def _read_together(memory_limit: int, scan: HistoryScan, keep: Callable[[RowStates], object], matching: Ints) -> None:
+    read_states(scan, keep, memory_limit=memory_limit, matching=matching)
 
-    def consume(order: tuple[int, int], batch: pa.RecordBatch) -> None:
-        nonlocal waiting, held
-        rows = columns.rows(batch, names, of_a=True)
-        full: list[tuple[int, pa.RecordBatch]] = []
-        with lock:
-            if rows.num_rows:
-                waiting.append((order[0], rows))
-                held += rows.nbytes
-            if held > _BATCH_BYTES:
-                full, waiting, held = waiting, [], 0
-        count(full)
 
-    def count(batches: Sequence[tuple[int, pa.RecordBatch]]) -> None:
-        if not batches:
-            return
-        mask = where.mask(pa.Table.from_batches([rows for _, rows in batches])).to_numpy(zero_copy_only=False)
-        owners = np.repeat([owner for owner, _ in batches], [rows.num_rows for _, rows in batches])
-        with lock:
-            np.add.at(counts, owners[mask], 1)
-
-    local.for_each_batch(version, splits, columns.names_in(names, of_a=True), consume)
-    count(waiting)
-    return [int(item) for item in counts]
+def _read_in_turn(scan: HistoryScan, keep: Callable[[RowStates], object], matching: Ints) -> None:
+    for states in each_state(scan, matching):
+        keep(states)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -63,7 +64,8 @@ class SinglePass:
             engine: Reads the rows; as in `history_by`.
         """
         spark = sessions.session_of(engine, "evaluate a condition at every version")
-        found = self._reader.read(self._answers if spark is None else partial(self._answers_of_spark, spark))
+        reader = self._reader
+        found = reader.read(self._answers) if spark is None else self._answers_of_spark(spark, reader.plan())
         return [found.get(version) for version in self._versions], dict(self._reader.unreadable)
 
     def _answers(self, plan: RowHistoryPlan) -> dict[int, bool]:
@@ -75,7 +77,8 @@ class SinglePass:
 
     def _answers_of_spark(self, spark: SparkSession, plan: RowHistoryPlan) -> dict[int, bool]:
         scan = self._reader.scan(plan, are_joined=False)
-        tables = collected_from(spark, partial(_table_of, self._condition, replace(scan, splits=())), plan.splits)
+        aggregates = partial(_table_of, self._condition, replace(scan, splits=()))
+        tables = collected_from(spark, aggregates, plan.splits, attrgetter("split"))
         return _answers(self._condition, [_Parts(self._condition, scan).table(), *tables], plan)
 
 

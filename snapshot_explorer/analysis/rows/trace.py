@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from snapshot_explorer.analysis.diff.aligned_columns import align_columns
-from snapshot_explorer.analysis.diff.diff_plan import predicate_of
+from snapshot_explorer.analysis.row_history import HistoryScan
 from snapshot_explorer.analysis.row_history.affected_versions import affected_versions
-from snapshot_explorer.analysis.row_history.group_states import WHOLE_TABLE, file_groups, group_states, may_store
-from snapshot_explorer.analysis.rows.matching_rows import matching_rows
+from snapshot_explorer.analysis.row_history.group_states import Ints, may_store
+from snapshot_explorer.analysis.row_history.history_columns import HistoryColumns
+from snapshot_explorer.analysis.row_history.planning import PlannedSplits, SplitHistory, plan_splits
+from snapshot_explorer.analysis.rows.matching_rows import Counts, count_matches
 from snapshot_explorer.analysis.rows.traced_metadata import (
     TracedChangelog,
     TracedMetadata,
@@ -24,30 +25,25 @@ from snapshot_explorer.analysis.rows.traced_metadata import (
     traced_metadata,
 )
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.core import resources
-from snapshot_explorer.core.errors import ResourceError, SnapshotExplorerError
-from snapshot_explorer.core.hints import Message
-from snapshot_explorer.core.progress import step
+from snapshot_explorer.core.errors import SnapshotExplorerError
 from snapshot_explorer.engines.conditions import parse_condition
 from snapshot_explorer.history.lifetimes import despite_expiry, time_of
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
     from datetime import datetime
 
-    from snapshot_explorer.analysis.diff.aligned_columns import AlignedColumns
+    from pyspark.sql import SparkSession
+
     from snapshot_explorer.analysis.row_history.affected_versions import AffectedVersions
-    from snapshot_explorer.analysis.row_history.group_states import Ints
-    from snapshot_explorer.core.records import Split
     from snapshot_explorer.engines.conditions import Condition
-    from snapshot_explorer.formats import TableFormat, TableVersion
+    from snapshot_explorer.formats import TableVersion
     from snapshot_explorer.history import History
     from snapshot_explorer.history.lifetimes import FileLifetimes
 
 READ, METADATA, MISSING, UNREADABLE_FILE = "read", "metadata", "missing", "unreadable"
 _CERTAINTY = {METADATA: 0, READ: 1, MISSING: 2, UNREADABLE_FILE: 3}
 _MERGED = "rows of several files are merged, and those that the merge drops were not counted"
-_SKIPPED = "readers skip a file until a compaction, and its rows were not counted"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,18 +94,24 @@ class TracedHistory:
     """Unreadable metadata that names changelogs or metadata files, a sentence each."""
 
 
-def trace_history(source: History, where: str) -> TracedHistory:
-    """Return the rows of a condition in a history; see `Table.trace`."""
-    return despite_expiry(source.format, lambda _: _traced(source.relisted(), where))
+def trace_history(source: History, where: str, spark: SparkSession | None = None) -> TracedHistory:
+    """Return the rows of a condition in a history; see `Table.trace`.
+
+    Args:
+        spark: The session whose executors read the data files; None for this machine.
+    """
+    return despite_expiry(source.format, lambda _: _traced(source.relisted(), where, spark))
 
 
-def _traced(source: History, where: str) -> TracedHistory:
+def _traced(source: History, where: str, spark: SparkSession | None) -> TracedHistory:
     versions = source.versions_among(None)
     reference = source.format.version(versions[-1])
     predicate = parse_condition(where, reference.arrow_schema)
     affected = affected_versions(source.format, predicate, versions[-1])
     result = TracedHistory(begins_with_first=affected.begins_with_first)
-    by_number = _traced_versions(source, affected, reference, predicate, result)
+    by_number = {
+        version.number: version for version in _traced_versions(source, affected, reference, predicate, result, spark)
+    }
     readable = frozenset(versions)
     unread = affected.lifetimes.unread
     for number in (number for number in source.listing.versions if number not in by_number):
@@ -136,102 +138,143 @@ def _traced(source: History, where: str) -> TracedHistory:
 
 
 def _traced_versions(
-    source: History, affected: AffectedVersions, reference: TableVersion, where: Condition, result: TracedHistory
-) -> dict[int, TracedVersion]:
-    """Return the matching rows of the known versions, by number, and add the matching rows of files to the result."""
-    lifetimes = affected.lifetimes
-    paths = lifetimes.intervals.paths(lifetimes.intervals.rows).to_pylist()
-    ruled_out = frozenset(paths).difference(paths[index] for index in np.flatnonzero(may_store(affected)).tolist())
-    reader = _Reader(reference, where, result.files, ruled_out=ruled_out)
-    groups = file_groups(affected, reference, source.format.row_modifiers())
-    try:
-        totals = _totals(source, affected, paths, groups, reader)
-    except _SeveralGroupsError:
-        totals = _totals(source, affected, paths, np.full_like(groups, WHOLE_TABLE), reader)
-    for path in paths:
-        # All others are live at a planned version, or only at versions that cannot have a matching row.
-        result.files.setdefault(
-            path,
-            TracedFile(evidence=METADATA, stored_rows=0)
-            if totals.unplanned is None
-            else TracedFile(evidence=UNREADABLE_FILE, stored_rows=None, reason=totals.unplanned),
-        )
-    return {version.number: version for version in totals.versions(lifetimes)}
+    source: History,
+    affected: AffectedVersions,
+    reference: TableVersion,
+    where: Condition,
+    result: TracedHistory,
+    spark: SparkSession | None,
+) -> Iterator[TracedVersion]:
+    """Yield the matching rows of the known versions, from the row history, and add those of files to the result."""
+    known = affected.lifetimes.versions
+    if not known:
+        return
+    starts = [start for start, _ in affected.schemas]
+    columns = HistoryColumns(
+        source, reference, sorted(where.columns), starts, (known[0], known[-1]), are_required=False
+    )
+    own = parse_condition(where.text, columns.schema)
+    planned = plan_splits(source, affected, range(len(known)), columns.of, own, with_deleted=True)
+    scan = HistoryScan(splits=planned.splits, schema=pa.schema([]), where=own, count=len(known), are_joined=False)
+    counts = count_matches(scan, spark)
+    totals = _totals(affected, planned, counts, result.files)
+    yield from totals.versions(affected.lifetimes, planned.unreadable)
 
 
 def _totals(
-    source: History, affected: AffectedVersions, paths: Sequence[str], groups: Ints, reader: _Reader
+    affected: AffectedVersions, planned: PlannedSplits, counts: Counts, files: dict[str, TracedFile]
 ) -> _Totals:
-    """Return the matching rows of all versions. Plans a few versions that together have every state of each group.
-
-    Raises:
-        _SeveralGroupsError: A version reads files of several groups together.
-    """
-    numbers = affected.lifetimes.versions
-    states = group_states(affected, groups)
-    by_path = dict(zip(paths, groups.tolist(), strict=True))
-    totals = _Totals(len(numbers))
-    is_open = np.ones(len(states.group), np.bool_)
-    with step("Reading versions", total=len(states.group)) as reading:
-        for state in np.argsort(states.last, kind="stable").tolist():
-            positions = range(int(states.last[state]) - 1, int(states.first[state]) - 1, -1)
-            for position in positions if is_open[state] else ():
-                if position in totals.failed:
-                    continue
-                rows = reader.traced(source.format, numbers[position], by_path)
-                if isinstance(rows, Exception):
-                    totals.failed[position] = str(rows)
-                    continue
-                covered = np.flatnonzero(is_open & (states.first <= position) & (position < states.last))
-                for index in covered.tolist():
-                    known = rows.get(int(states.group[index]), _GroupRows())
-                    totals.add(int(states.first[index]), int(states.last[index]), known)
-                is_open[covered] = False
-                reading.advance(len(covered))
-                break
-            else:
-                if is_open[state]:
-                    totals.unplanned = totals.failed[positions[0]]
+    """Return the matching rows of all versions, and add those of all files to `files`."""
+    rows = affected.lifetimes.intervals.rows
+    paths = affected.lifetimes.intervals.paths(rows).to_pylist()
+    ruled_out = frozenset(paths).difference(paths[index] for index in np.flatnonzero(may_store(affected)).tolist())
+    totals = _Totals(counts.live)
+    for number, item in enumerate(planned.splits):
+        reason = counts.reasons.get(number)
+        for state in item.states:
+            if reason is not None and state.is_live:
+                totals.add_reason(state.first, state.last, reason)
+        if reason is None and _is_stored_apart(item):
+            continue
+        for path in item.split.files:
+            file = _RULED_OUT if path in ruled_out else _traced_file(item, path, counts.stored.get(number), reason)
+            _keep(files, path, file)
+            for state in item.states:
+                totals.add_stored(state.first, state.last, file)
+    for path, first, last in planned.skipped:
+        if path not in ruled_out:
+            _keep(files, path, _SKIPPED_FILE)
+            totals.add_stored(first, last, _SKIPPED_FILE)
+    unplanned = next(reversed(planned.unreadable.values()), None)
+    for path in paths:
+        # All others are live at a planned version, or only at versions that cannot have a matching row.
+        is_unknown = unplanned is not None and path not in planned.files
+        reason = str(unplanned)
+        unread = TracedFile(evidence=UNREADABLE_FILE, stored_rows=None, reason=reason) if is_unknown else _RULED_OUT
+        files.setdefault(path, unread)
     return totals
 
 
-@dataclass(slots=True)
-class _GroupRows:
-    """The matching rows in a group of files at a version, as far as known."""
+_RULED_OUT = TracedFile(evidence=METADATA, stored_rows=0)
+_SKIPPED_FILE = TracedFile(
+    evidence=UNREADABLE_FILE,
+    stored_rows=None,
+    reason="readers skip a file until a compaction, and its rows were not counted",
+)
 
-    rows: int | None = 0
-    stored: dict[str, int | None] = field(default_factory=dict)
-    """Matching rows in each file, including deleted ones; None if unknown."""
-    reasons: list[str] = field(default_factory=list)
+
+def _is_stored_apart(item: SplitHistory) -> bool:
+    """Return whether another split has all rows that the file of this one stores."""
+    return (
+        not item.split.raw
+        and len(item.split.files) == 1
+        and item.version.row_identity.stored_rows(item.split) is not None
+    )
+
+
+def _traced_file(item: SplitHistory, path: str, count: int | None, reason: str | None) -> TracedFile:
+    """Return the matching rows in a file of a split, of which a number was read, or for a reason none."""
+    if reason is None:
+        is_whole = item.split.raw
+        return TracedFile(evidence=READ, stored_rows=count if is_whole else None, reason=None if is_whole else _MERGED)
+    try:
+        is_missing = not item.version.storage.exists(path)
+    except SnapshotExplorerError:
+        is_missing = False
+    if is_missing:
+        return TracedFile(evidence=MISSING, stored_rows=0)
+    return TracedFile(evidence=UNREADABLE_FILE, stored_rows=None, reason=reason)
+
+
+def _keep(files: dict[str, TracedFile], path: str, file: TracedFile) -> None:
+    """Keep the best result for a file: a number rather than none, and the most thorough evidence."""
+    before = files.get(path)
+    if before is None or _is_better(before, file):
+        files[path] = file
+
+
+def _is_better(before: TracedFile, file: TracedFile) -> bool:
+    if (before.stored_rows or 0) != (file.stored_rows or 0):
+        return (before.stored_rows or 0) < (file.stored_rows or 0)
+    if before.stored_rows is None and file.evidence == READ and file.stored_rows is not None:
+        return True
+    return _CERTAINTY[before.evidence] < _CERTAINTY[file.evidence] and not before.stored_rows
 
 
 class _Totals:
-    """Sums over the groups of files, for all versions at once."""
+    """The matching rows of all versions."""
 
-    def __init__(self, count: int) -> None:
-        self.failed: dict[int, str] = {}
-        """Why versions could not be planned, by their position."""
-        self.unplanned: str | None = None
-        """Why some files are in no version that could be planned."""
-        self._rows, self._stored = np.zeros((2, count + 1), np.int64), np.zeros((2, count + 1), np.int64)
+    def __init__(self, live: Ints) -> None:
+        """Begin with the live rows, as in `Counts`."""
+        self._rows, self._stored = (np.zeros((2, len(live)), np.int64) for _ in range(2))
+        self._rows[0] = live
         self._reasons: list[tuple[int, int, str]] = []
 
-    def add(self, first: int, last: int, known: _GroupRows) -> None:
-        """Add the rows of a group over a half-open range of positions."""
-        stored = list(known.stored.values())
-        self._add(self._rows, first, last, known.rows)
-        self._add(self._stored, first, last, None if None in stored else sum(count or 0 for count in stored))
-        if known.reasons:
-            self._reasons.append((first, last, known.reasons[0]))
+    def add_reason(self, first: int, last: int, reason: str) -> None:
+        """Add why the live rows in a range of positions are unknown."""
+        self._add(self._rows[1], first, last, 1)
+        self._reasons.append((first, last, reason))
+
+    def add_stored(self, first: int, last: int, file: TracedFile) -> None:
+        """Add the rows of a file that versions in a range of positions have."""
+        is_unknown = file.stored_rows is None
+        self._add(self._stored[int(is_unknown)], first, last, file.stored_rows or int(is_unknown))
+        if file.reason:
+            self._reasons.append((first, last, file.reason))
 
     @staticmethod
-    def _add(sums: Ints, first: int, last: int, count: int | None) -> None:
-        kind, value = (1, 1) if count is None else (0, count)
-        sums[kind, first] += value
-        sums[kind, last] -= value
+    def _add(sums: Ints, first: int, last: int, count: int) -> None:
+        sums[first] += count
+        sums[last] -= count
 
-    def versions(self, lifetimes: FileLifetimes) -> Iterator[TracedVersion]:
-        """Yield the matching rows of each version."""
+    def versions(
+        self, lifetimes: FileLifetimes, unreadable: Mapping[int, SnapshotExplorerError]
+    ) -> Iterator[TracedVersion]:
+        """Yield the matching rows of each version.
+
+        Args:
+            unreadable: By position, why versions cannot be planned.
+        """
         rows, stored = (np.cumsum(sums, axis=1).tolist() for sums in (self._rows, self._stored))
         reasons = sorted(self._reasons, key=itemgetter(0))[::-1]
         active: list[tuple[int, int, str]] = []
@@ -240,18 +283,14 @@ class _Totals:
                 heappush(active, reasons.pop())
             while active and active[0][1] <= position:
                 heappop(active)
-            error = self.failed.get(position)
+            error = unreadable.get(position)
             yield TracedVersion(
                 number=number,
                 committed_at=lifetimes.time_of(number),
                 rows=None if error or rows[1][position] else rows[0][position],
                 stored_rows=None if error or stored[1][position] else stored[0][position],
-                reason=error or (active[0][2] if active else None),
+                reason=str(error) if error else (active[0][2] if active else None),
             )
-
-
-class _SeveralGroupsError(Exception):
-    """Files of several groups are read together."""
 
 
 def _namesakes(affected: AffectedVersions, where: Condition, reference: TableVersion) -> dict[str, list[int]]:
@@ -265,141 +304,6 @@ def _namesakes(affected: AffectedVersions, where: Condition, reference: TableVer
             if column.name in ids and column.id != ids[column.name] and None not in (column.id, ids[column.name]):
                 result[column.name].append(number)
     return result
-
-
-@dataclass(frozen=True, slots=True)
-class _Part:
-    split: Split
-    is_ruled_out: bool
-    """Whether metadata proves that it returns no matching row."""
-    stored: Split | None
-    """The split of all rows in the file; None if unknown."""
-
-
-class _Reader:
-    """Counts matching rows, and opens each file once for each set of its rows."""
-
-    def __init__(
-        self, reference: TableVersion, where: Condition, files: dict[str, TracedFile], *, ruled_out: frozenset[str]
-    ) -> None:
-        self._ruled_out = ruled_out
-        self._reference = reference
-        self._where = where
-        self._files = files
-        self._counts: dict[Hashable, int | Exception] = {}
-
-    def traced(
-        self, table_format: TableFormat, number: int, groups: Mapping[str, int]
-    ) -> dict[int, _GroupRows] | Exception:
-        """Return the matching rows of a version, by groups of files, and add the matching rows of its files."""
-        try:
-            version = table_format.version(number)
-            columns = align_columns(version, self._reference, sorted(self._where.columns))
-            where = parse_condition(self._where.text, columns.schema)
-            parts = self._parts(version, predicate_of(where, columns, version, of_a=True))
-            live = version.files()["path"].to_pylist()
-        except ResourceError:
-            raise  # the error is not about the version
-        except (SnapshotExplorerError, pa.ArrowException) as error:
-            resources.check(error, f"Version {number} could not be read")
-            return error
-        key = str(columns.schema), tuple(sorted(columns.names_a.items()))
-        of_parts = [{groups.get(path) for path in part.split.files} for part in parts]
-        if any(len(names) != 1 or None in names for names in of_parts) or not groups.keys() >= set(live):
-            if not set(groups.values()) <= {WHOLE_TABLE}:
-                raise _SeveralGroupsError
-            of_parts = [{WHOLE_TABLE} for _ in parts]
-        self._count(version, columns, where, key, self._to_read(parts))
-        result: defaultdict[int, _GroupRows] = defaultdict(_GroupRows)
-        seen: set[str] = set()
-        for part, names in zip(parts, of_parts, strict=True):
-            known = result[next(group for group in names if group is not None)]
-            count: int | Exception = 0 if part.is_ruled_out else self._counts[key, part.split.identity]
-            if isinstance(count, Exception):
-                known.rows = None
-                known.reasons.append(Message(count))
-            elif known.rows is not None:
-                known.rows += count
-            for path in part.split.files:
-                file = self._file(version, part, path, key)
-                self._keep(path, file)
-                known.stored[path] = file.stored_rows
-                known.reasons += [file.reason] if file.reason else []
-                seen.add(path)
-        for path in sorted(set(live) - seen - self._ruled_out):
-            self._keep(path, TracedFile(evidence=UNREADABLE_FILE, stored_rows=None, reason=_SKIPPED))
-            known = result[groups.get(path, WHOLE_TABLE)]
-            known.stored[path] = None
-            known.reasons.append(_SKIPPED)
-        return result
-
-    def _parts(self, version: TableVersion, predicate: Condition | None) -> list[_Part]:
-        def parts_of(condition: Condition | None) -> list[Split]:
-            return [part for split in version.plan(condition).splits for part in version.split_by_file(split)]
-
-        everything = parts_of(None)
-        kept = {part.identity for part in parts_of(predicate)} if predicate else {item.identity for item in everything}
-        merged = {path for part in everything if len(part.files) > 1 for path in part.files}
-        identity = version.row_identity
-        return [
-            _Part(
-                split=part,
-                # A split of several files may be planned in another way for a condition.
-                is_ruled_out=part.identity not in kept and not merged.intersection(part.files),
-                stored=part if part.raw else identity.stored_rows(part) if len(part.files) == 1 else None,
-            )
-            for part in everything
-        ]
-
-    @staticmethod
-    def _to_read(parts: Sequence[_Part]) -> list[Split]:
-        chosen: dict[Hashable, Split] = {}
-        for part in parts:
-            if not part.is_ruled_out:
-                chosen[part.split.identity] = part.split
-            if part.stored is not None and not (part.is_ruled_out and part.split.raw):
-                chosen[part.stored.identity] = part.stored
-        return list(chosen.values())
-
-    def _count(
-        self, version: TableVersion, columns: AlignedColumns, where: Condition, key: Hashable, splits: Sequence[Split]
-    ) -> None:
-        """Count the matching rows of splits that were not counted yet."""
-        left = [split for split in splits if (key, split.identity) not in self._counts]
-        counts = matching_rows(version, columns, where, left)
-        self._counts |= {(key, split.identity): count for split, count in zip(left, counts, strict=True)}
-
-    def _file(self, version: TableVersion, part: _Part, path: str, key: Hashable) -> TracedFile:
-        if path in self._ruled_out or (part.is_ruled_out and part.split.raw):
-            return TracedFile(evidence=METADATA, stored_rows=0)
-        count = None if part.stored is None else self._counts[key, part.stored.identity]
-        if isinstance(count, int):
-            return TracedFile(evidence=READ, stored_rows=count)
-        live = 0 if part.is_ruled_out else self._counts[key, part.split.identity]
-        error = count or (live if isinstance(live, Exception) else None)
-        if error is None:
-            return TracedFile(evidence=READ, stored_rows=None, reason=_MERGED)
-        try:
-            is_missing = not version.storage.exists(path)
-        except SnapshotExplorerError:
-            is_missing = False
-        if is_missing:
-            return TracedFile(evidence=MISSING, stored_rows=0)
-        return TracedFile(evidence=UNREADABLE_FILE, stored_rows=None, reason=Message(error))
-
-    def _keep(self, path: str, file: TracedFile) -> None:
-        """Keep the best result for a file: a number rather than none, and the most thorough evidence."""
-        before = self._files.get(path)
-        if before is None or self._is_better(before, file):
-            self._files[path] = file
-
-    @staticmethod
-    def _is_better(before: TracedFile, file: TracedFile) -> bool:
-        if (before.stored_rows or 0) != (file.stored_rows or 0):
-            return (before.stored_rows or 0) < (file.stored_rows or 0)
-        if before.stored_rows is None and file.evidence == READ and file.stored_rows is not None:
-            return True
-        return _CERTAINTY[before.evidence] < _CERTAINTY[file.evidence] and not before.stored_rows
 
 
 def _bounds_naming(affected: AffectedVersions, where: Condition, reference: TableVersion) -> dict[str, bool | None]:

@@ -20,10 +20,13 @@ from snapshot_explorer.core.records import capitalized, gaps_note, runs_of, runs
 from snapshot_explorer.core.refs import MAIN
 from snapshot_explorer.core.shown import Shown
 from snapshot_explorer.core.text import format_utc, pluralize
+from snapshot_explorer.engines.spark import sessions
 from snapshot_explorer.results import Frame, non_empty_columns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+
+    from pyspark.sql import SparkSession
 
     from snapshot_explorer.analysis.retention import Retention
     from snapshot_explorer.analysis.rows.trace import TracedFile, TracedHistory, TracedVersion
@@ -329,15 +332,14 @@ class Trace(Shown):
         return [*reasons[:_MOST_REASONS], *(more if len(reasons) > _MOST_REASONS else ())]
 
 
-def trace(
-    source: History,
-    where: str,
-) -> Trace:
+def trace(source: History, where: str, *, engine: str | SparkSession | None = None) -> Trace:
     """Return the places of rows of a condition; see `Table.trace`.
 
     Args:
         source: The table, or its branch that is open.
+        engine: Reads the data files; as in `history_by`.
     """
+    spark = sessions.session_of(engine, "trace rows")
     branches = source.format.branches
     own_branch = None if branches.main is None else source.branch or MAIN
     names = [*branches.names(), *branches.detached_heads()]
@@ -348,11 +350,11 @@ def trace(
 
     examined_at = datetime.now(UTC)
     sources: dict[str | None, History] = {own_branch: source}
-    histories = {own_branch: trace_history(source, where)}
+    histories = {own_branch: trace_history(source, where, spark)}
     notes: list[str] = []
     for name in (name for name in names if name != own_branch):
         try:
-            histories[name] = trace_history(branch := source.on_branch(name), where)
+            histories[name] = trace_history(branch := source.on_branch(name), where, spark)
         except SnapshotExplorerError as error:
             reason = without_period(error.message)
             notes.append(Message(f"The {_history_name(name, source)} could not be examined: ", reason, "."))

@@ -8,7 +8,9 @@ import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer.analysis.diff.aligned_columns import align_columns
-from snapshot_explorer.analysis.rows.matching_rows import FAILURES, matching_rows
+from snapshot_explorer.analysis.row_history import HistoryScan, SplitHistory
+from snapshot_explorer.analysis.row_history.planning import SplitState
+from snapshot_explorer.analysis.rows.matching_rows import FAILURES, count_matches
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.core.errors import InvalidArgumentError
@@ -120,7 +122,7 @@ def _changelog_paths(
 
 def _changelog_rows(
     changelogs: Changelogs, number: int, reference: TableVersion, where: Condition
-) -> dict[str, int | Exception] | Exception:
+) -> dict[str, int | str] | Exception:
     """Return the matching rows of each file, or the error by which none can be read."""
     try:
         changes = changelogs.of_version(number)
@@ -129,10 +131,17 @@ def _changelog_rows(
         splits = changes.splits(None)
         columns = align_columns(changes.reader, reference, sorted(where.columns))
         own = parse_condition(where.text, columns.schema)
-        counts = matching_rows(changes.reader, columns, own, splits)
+        state = SplitState(first=0, last=1)
+        read = [
+            SplitHistory(version=changes.reader, columns=columns, split=split, states=(state,), predicate=None)
+            for split in splits
+        ]
+        scan = HistoryScan(splits=read, schema=pa.schema([]), where=own, count=1, are_joined=False)
+        counts = count_matches(scan)
     except _ERRORS as error:
         return error
-    return {split.files[0]: count for split, count in zip(splits, counts, strict=True)}
+    known: dict[int, int | str] = {**counts.stored, **counts.reasons}
+    return {split.files[0]: known[number] for number, split in enumerate(splits)}
 
 
 def traced_metadata(
@@ -148,7 +157,7 @@ def traced_metadata(
     """
     result = TracedStatistics()
     matching = _MatchingBounds(reference.arrow_schema, where)
-    named = table_format.maintenance.statistics_files(versions, reference.number or 0)
+    named = table_format.maintenance.statistics_files(versions, reference.number or 0, where.columns)
     result.unread.extend(named.unread)
     if named.files and matching.left_out:
         names = ", ".join(matching.left_out)
@@ -156,38 +165,23 @@ def traced_metadata(
     with step("Reading statistics", total=len(named.files)) as reading:
         for begin in range(0, len(named.files), _AT_ONCE):
             files = named.files[begin : begin + _AT_ONCE]
-            bounds = table_format.storage.together(*(_reader(file) for file in files))
-            result.files.extend(_traced(files, bounds, matching))
+            result.files.extend(_traced(files, named.read, matching))
             reading.advance(len(files))
     return result
 
 
-def _reader(file: StatisticsFile) -> Callable[[], Sequence[Bounds] | Exception]:
-    def read() -> Sequence[Bounds] | Exception:
-        try:
-            return file.read()
-        except _ERRORS as error:
-            return error
-
-    return read
-
-
 def _traced(
-    files: Sequence[StatisticsFile], bounds: Sequence[Sequence[Bounds] | Exception], matching: "_MatchingBounds"
+    files: Sequence[StatisticsFile],
+    read: Callable[[Sequence[StatisticsFile]], Sequence[Sequence[Bounds]]],
+    matching: "_MatchingBounds",
 ) -> list[TracedMetadata]:
     try:
-        columns = matching.columns_of([() if isinstance(known, Exception) else known for known in bounds])
+        columns = matching.columns_of(read(files))
     except _ERRORS as error:
-        if len(files) > 1:  # one by one, to find the columns that cannot be compared
-            pairs = zip(files, bounds, strict=True)
-            return [traced for file, known in pairs for traced in _traced([file], [known], matching)]
-        return [TracedMetadata(file=files[0], columns=None, reason=error.message)]
-    return [
-        TracedMetadata(file=file, columns=None, reason=str(known))
-        if isinstance(known, Exception)
-        else TracedMetadata(file=file, columns=names)
-        for file, known, names in zip(files, bounds, columns, strict=True)
-    ]
+        if len(files) > 1:  # one by one, to find those that cannot be read, or whose columns cannot be compared
+            return [traced for file in files for traced in _traced([file], read, matching)]
+        return [TracedMetadata(file=files[0], columns=None, reason=str(error))]
+    return [TracedMetadata(file=file, columns=names) for file, names in zip(files, columns, strict=True)]
 
 
 class _MatchingBounds:

@@ -486,7 +486,7 @@ ANOMALIES = pa.schema(
         _column("column", pa.string(), "the column; null for numbers of the table"),
         _column("before", pa.string(), "the value at the version before", is_value=True),
         _column("value", pa.string(), "the value at the version", is_value=True),
-        _column("rule", pa.string(), "the rule that marks it, with its numbers", is_prose=True),
+        _column("rule", pa.string(), "what jumps, and the usual change, in words", is_prose=True),
     ]
 )
 

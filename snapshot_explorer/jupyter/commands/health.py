@@ -13,7 +13,19 @@ def _health(invocation: Invocation) -> Health | Frame:
     if over is not None and invocation.arguments.get("ref") is not None:
         raise UsageError("REF and --over exclude each other. Use one version, or --over A..B for all of a range.")
     _, table = invocation.table()
-    return table.health(ref_of(invocation)) if over is None else table.health(between=over)
+    if over is not None:
+        return table.health(between=over)
+    if (expected := invocation.arguments.get("expect")) is not None:
+        ref, colon, reason = expected.partition(":")
+        if not colon:
+            raise UsageError(f'--expect needs a version and a reason, got {expected!r}. Example: "11: a backfill".')
+        for line in table.acknowledge(ref.strip(), reason.strip()).split("\n"):
+            invocation.show_line(line)
+    return table.health(
+        ref_of(invocation),
+        metadata_only=invocation.arguments.has("metadata-only"),
+        config=invocation.arguments.get("config"),
+    )
 
 
 HEALTH = Command(
@@ -27,6 +39,7 @@ HEALTH = Command(
         "%snapshot health",
         "%snapshot health latest~10",
         "%snapshot health --over ..",
+        '%snapshot health --expect "11: a backfill"',
         "h = %snapshot health 17",
     ),
     arguments=(REF,),
@@ -37,12 +50,24 @@ HEALTH = Command(
             value_type="range",
             meaning="the numbers at every version of a range, newest first; .. is all of them",
         ),
+        Option(
+            flags=("--expect",),
+            metavar='"REF: REASON"',
+            meaning="a version whose findings are expected, such as 11: a backfill, for the rest of the session",
+        ),
+        Option(
+            flags=("--config",),
+            metavar="FILE",
+            value_type="path",
+            meaning="a TOML file of check, for the versions that are expected",
+        ),
         Option(flags=("--metadata-only",), meaning="look for no file, and read no other version"),
         TABLE,
     ),
-    notes="First a sentence each on files that are missing and on numbers that jump, with the command that shows the "
-    "evidence: of all versions, or with REF of that one. Then a verdict on the version, findings with their "
-    "thresholds, and the engine's own commands to run; this package never runs them. h.findings, h.partitions and "
-    "h.levels are frames. Reads metadata and looks for every file; with --metadata-only, reads the metadata of the "
-    "version alone. Reads no rows.",
+    notes="First a sentence for each finding, with the command that shows the evidence: files that are missing, and "
+    "versions at which numbers jump, of all versions, or with REF of that one. Then a verdict on the version, findings "
+    "with their thresholds, and the engine's own commands to run; this package never runs them. h.findings, "
+    "h.partitions and h.levels are frames. --expect shows the lines for the file of --config, which check reads too. "
+    "Reads metadata and looks for every file; with --metadata-only, reads the metadata of the version alone. Reads no "
+    "rows.",
 )

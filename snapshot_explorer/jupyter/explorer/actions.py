@@ -78,8 +78,11 @@ def trace(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
 
 
 def repair(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
-    """Return the statement that puts back rows of the condition, or all rows without one. Reads rows that differ."""
-    to, where, key = request["repair_version"], request["rows_where"], list(request["key"]) or None
+    """Return the statement that puts back rows of the condition, or all without one, as at A. Reads rows that differ.
+
+    Later rows that it would undo come first.
+    """
+    to, where, key = request["a"], request["rows_where"], list(request["key"]) or None
     options: dict[str, Any] = {"where": where, "key": key if where else None, "name": request["repair_name"]}
     options = {name: value for name, value in options.items() if value}
     result = cache.table.repair(to, **options)
@@ -142,7 +145,7 @@ class RowActions(Action):
 
     def run(self, action: str) -> None:
         """Run an action on the rows of the condition: blame, trace, repair or undo."""
-        state, names = self._context.state, ("rows_where", "key", "repair_version", "repair_name", "b")
+        state, names = self._context.state, ("rows_where", "key", "a", "repair_name", "b")
         values = dict(zip(names, state.values(*names), strict=True)) | {"rows_where": state.rows_where.strip()}
         if not values["rows_where"] and action not in ("repair", "undo"):
             self.view.fail(f"There is no condition to {action} rows by. Write one, such as order_id = 42.")

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any, get_args, overload
 
 import anywidget
 import ipywidgets as widgets
+import pyarrow as pa
 from IPython.core.getipython import get_ipython
 from IPython.display import display
 from pyarrow import ArrowException
 from traitlets import Dict, TraitError, Unicode, default
 
 from snapshot_explorer.analysis.retention import LEVELS
+from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotExplorerError
 from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.core.records import Kind
@@ -56,7 +58,7 @@ from snapshot_explorer.jupyter.explorer.reading import (
     read_log,
     read_newest,
     read_table_size,
-    with_known_readability,
+    with_known_facts,
 )
 from snapshot_explorer.jupyter.explorer.state import (
     COMPARED,
@@ -80,10 +82,10 @@ from snapshot_explorer.view.timeline.figure import timeline
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, MutableMapping, Sequence
 
-    import pyarrow as pa
     from IPython.core.display_functions import DisplayHandle
     from traitlets import Bunch
 
+    from snapshot_explorer.analysis.health.symptoms import Symptom
     from snapshot_explorer.jupyter.explorer.contents.grid_rows import Opens
     from snapshot_explorer.jupyter.explorer.views import View
     from snapshot_explorer.table import Snapshot, Table
@@ -100,8 +102,20 @@ _STILL_DELAY = 1.0
 _STILL_SECONDS = 5.0
 """The maximum time that the static picture waits for reads."""
 _SETTABLE = (
-    *("pinned", "tab", "measure", "anomalies", "zone", *FILTERS, "carried", "compared", "row_kind", "hide_unchanged"),
-    *("key", "other", "rows_where", "repair_name", "health", "engine", "types", "columns", "where", "load_limit"),
+    *("pinned", "tab", "part", "measure", "anomalies", "zone", *FILTERS, "carried", "compared", "row_kind"),
+    *(
+        "hide_unchanged",
+        "key",
+        "other",
+        "rows_where",
+        "repair_name",
+        "health",
+        "engine",
+        "types",
+        "columns",
+        "where",
+        "load_limit",
+    ),
     *("variable", "partition", "level", "older_than", "file_view", "missing"),
     *("file_order", "descending", "statistics", "keep", "keep_last", "follow", "playing"),
 )
@@ -202,8 +216,9 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
         }
         self._is_size_unknown, self._is_copied, self._is_closed = False, False, False
         self.problem = ""
+        self._problems: int | None = None
         self._drawn: object = None
-        self._shown: pa.Table = self.state.commits
+        self._listed: pa.Table = self.state.commits
         self._picture: Picture | None = None
         self._answers = 0
         context = ExplorerContext(
@@ -226,6 +241,7 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
             "bisect": self._bisector.bisect,
             **{action: partial(self._row_actions.run, action) for action in ("blame", "trace", "repair", "undo")},
             "compare rows": self.state.read_rows,
+            "count rows": self.state.count_rows,
             "read files": self.state.read_files,
             "reset filters": self.state.reset_filters,
         }
@@ -433,6 +449,8 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
             "columns": self._show_columns,
             "turn": self._turn,
             "open": self._open_manifest,
+            "finding": self._open_finding,
+            "expect": self._expect,
             "save": self._save,
         }
         with self.hold_sync():
@@ -490,7 +508,7 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
 
     def _send_commits(self, start: object) -> None:
         if isinstance(start, int) and start >= 0:
-            self.send({"commits": commit_rows(self._shown, start, self.state.measure)})
+            self.send({"commits": commit_rows(self._listed, start, self.state.measure)})
 
     def _receive_grid(self, request: object) -> None:
         place = request.get("place") if isinstance(request, dict) else None
@@ -585,6 +603,7 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
         except TraitError as error:
             self.state.note = str(error)
         else:
+            self.state.reveal(version)
             self.state.note = ""
 
     def _draw(self) -> None:
@@ -600,7 +619,11 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
 
     def _draw_commits(self, log: Log) -> None:
         state = self.state
-        shown = self._shown = state.shown
+        self._listed = state.listed
+        shown = state.in_window(self._listed)
+        if len(self._listed) and not len(shown):  # what is searched for is elsewhere
+            state.reveal(self._listed["version"][0].as_py())
+            shown = state.in_window(self._listed)
         clock_note = history_of(self.table).table_format.clock.note
         notes = (*missing_notes(log.gaps(shown)), *log.notes, *([clock_note] if clock_note else []))
         facts = replace(self._facts.facts(log), notes=notes)
@@ -617,8 +640,14 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
         columns = timeline_columns(shown, y=state.measure, facts=facts)
         self.facts = {name: columns.pop(name) for name in ("total", "line", "jumps")}
         self.commits = columns
-        first, most = commit_rows(shown, 0, state.measure), most_changed(shown, state.measure)
-        self.listed = {"count": len(shown), **first, "measure": state.measure, "most": most}
+        first, most = commit_rows(self._listed, 0, state.measure), most_changed(self._listed, state.measure)
+        self.listed = {
+            "count": len(self._listed),
+            **first,
+            "measure": state.measure,
+            "most": most,
+            "read": len(state.commits),
+        }
         if state.versions and state.window is not None:
             self.strip = {
                 **overview(state.commits, state.versions, state.measure),
@@ -634,15 +663,19 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
             self._views.load_front(self._offer)
 
     def _offer(self, tab: str, choices: Sequence[tuple[str, str]]) -> None:
-        if tab == "data" or (tab == "compare" and self.state.compared == "rows"):
+        if tab in ("data", "rows"):
             self._row_actions.suggest(choices)
             self._send_view()
 
     def _place_changed(self, place: str) -> None:
-        """Show a view that has changed, and in the timeline the versions whose files it found to be missing."""
+        """Show a view that has changed, and in the timeline what it found: missing files, and counts of rows."""
+        if place == "health" and self._findings:
+            self._problems = sum(finding.is_problem is True for finding in self._findings)
         self._send_view()
-        if place == "health" and self._log is not None:
-            log = with_known_readability(self.table, self._log)
+        if place in ("rows", "health"):
+            self._send_page()
+        if place in ("commit", "health") and self._log is not None:
+            log = with_known_facts(self.table, self._log)
             if not log.commits.equals(self._log.commits):
                 self._log = log
                 self.state.commits = log.commits
@@ -669,7 +702,9 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
             "note": sanitize(state.note),
             "isKnown": log is not None,
             "isZoneKnown": log is None or history_of(self.table).table_format.clock.note is None,
-            "repairVersion": "" if state.repair_version is None else str(state.repair_version),
+            "at": self._place_of(state.b),
+            "counts": self._counts(),
+            "expected": sanitize("\n\n".join(item.to_toml() for item in history_of(self.table).open_branch.expected)),
             "markers": ["" if version is None else str(version) for version in (state.a, state.b)],
             "ends": [str(version) for version in (*state.versions[:1], *state.versions[-1:])],
             "count": len(state.versions),
@@ -689,7 +724,7 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
             load = {"line": sanitize(load_code(self._views.request("load", LOADS)))}
         else:
             load = {}
-        is_of_rows = state.tab == "data" or (state.tab == "compare" and state.compared == "rows")
+        is_of_rows = state.tab in ("data", "rows")
         self.view = {
             "tab": state.tab,
             **self._views.front.content,
@@ -759,6 +794,76 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
         result = self.views["manifests"].result
         if path == "" or (result is not None and path in {value for _, value in result.choices}):
             self.state.manifest = path
+
+    @property
+    def _findings(self) -> tuple[Symptom, ...]:
+        result = self.views["health"].result
+        return () if result is None else result.findings
+
+    def _open_finding(self, index: object) -> None:
+        """Show the evidence of a finding: the versions before and after, what differs, and the part of the chart."""
+        if not isinstance(index, int) or not 0 <= index < len(self._findings):
+            return
+        finding, state = self._findings[index], self.state
+        verb, arguments = finding.hint.verb, finding.hint.arguments
+        with state.hold_trait_notifications():
+            match verb, arguments:
+                case "table.diff_rows" | "table.compare", {"b": int(b)}:
+                    state.tab = "rows" if verb == "table.diff_rows" else "compare"
+                    state.part, state.compared, state.b, state.pinned = "rows", "overview", b, False
+                case "table.verify", _:
+                    state.health, state.b = "readability", next(reversed(finding.versions), state.b)
+                case _:
+                    state.anomalies = True
+        if "a" in arguments and state.a != arguments["a"]:
+            state.mark("a", arguments["a"])  # type: ignore[arg-type]  # a version
+        state.reveal(state.b)
+
+    def _expect(self, request: object) -> None:
+        """Expect a finding, for a reason: it is no problem from then on."""
+        match request:
+            case [int(index), str(reason)] if 0 <= index < len(self._findings):
+                versions = self._findings[index].versions
+            case _:
+                return
+        job = Job(
+            run=lambda: [self.table.acknowledge(version, reason) for version in versions],
+            done=lambda _: self._look_again(),
+            failed=self._show_note,
+        )
+        self._work.start("expect", job)
+
+    def _look_again(self) -> None:
+        self._views.forget()
+        self._draw()
+        self._load_front()
+
+    def _place_of(self, version: int | None) -> int | None:
+        """Return where the list of commits has a version; None if it does not."""
+        place = -1 if version is None else pc.index(self._listed["version"], pa.scalar(version, pa.int64())).as_py()
+        return None if place < 0 else place
+
+    def _counts(self) -> dict[str, int]:
+        """Return the numbers beside the names of tabs, of those that are known without a read."""
+        state, log = self.state, self._log
+        changed: int | None = None
+        if state.a is not None and state.b is not None:
+            diff = self._cache.known_row_diff(state.a, state.b, tuple(state.key))
+            commit = state.commit(state.b)
+            if diff is not None:
+                changed = sum(diff.counts.values())
+            elif state.a == state.before_b != state.b and len(commit):
+                known = [commit[f"rows_{name}"][0].as_py() for name in ("inserted", "updated", "deleted")]
+                changed = None if None in known else sum(known)
+        size = self._table_size
+        files = size.files if size is not None and state.b in state.versions[-1:] else self._facts.files_at(state.b)
+        counts = {
+            "rows": changed,
+            "files": files,
+            "branches": 1 + len(log.branches) if log is not None and log.branches else None,
+            "health": self._problems,
+        }
+        return {name: count for name, count in counts.items() if count is not None}
 
     def _save(self, request: object) -> None:
         """Send the rows of a grid to the page, as a file to save."""

@@ -28,7 +28,10 @@ if TYPE_CHECKING:
 _LONGEST_FILTER = 1_000
 _PARTS = 8
 """Parts of rows that are kept in addition to the first."""
-_HINTS = {"blame": "A click on a row fills in its condition below.", "version": "A click on a row shows its version."}
+_HINTS = {
+    "blame": "A click on a row fills in its condition for blame and repair.",
+    "version": "A click on a row shows its version.",
+}
 
 
 class GridView:

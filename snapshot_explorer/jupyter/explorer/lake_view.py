@@ -19,20 +19,37 @@ from snapshot_explorer.lake.overview import LakeOverview
 from snapshot_explorer.view import drawing_of, mimebundle, render_html
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from snapshot_explorer.lake import Lake, LakeFollower
     from snapshot_explorer.table import Table
 
-_ORDERS = {
-    "urgency": ("state", False),
-    "name": ("name", False),
-    "age": ("age_seconds", True),
-    "rows added": ("added_rows", True),
-    "bytes added": ("added_bytes", True),
-    "commits": ("commits", True),
-}
 _URGENT = ("act", "watch", "unknown", "ok")
+
+
+def _changed_rows(row: Mapping[str, Any]) -> int | None:
+    counts = [row[f"rows_{name}"] for name in ("inserted", "updated", "deleted")]
+    changed: int | None = row["added_rows"] if None in counts else sum(counts)
+    return changed
+
+
+_ORDERS: Mapping[str, Callable[[Mapping[str, Any]], Any]] = {
+    "state": lambda row: _URGENT.index(row["state"]),
+    "table": lambda row: row["name"],
+    "age": lambda row: row["age_seconds"],
+    "every": lambda row: row["usual_seconds"],
+    "rhythm": lambda row: row["rhythm"],
+    "commits": lambda row: row["commits"],
+    "rows": _changed_rows,
+    "bytes": lambda row: row["added_bytes"],
+    "recent": lambda row: next((count for count in reversed(row["recent_rows"] or []) if count is not None), None),
+    "format": lambda row: row["format"],
+    "unreadable": lambda row: row["unreadable"],
+    "health": lambda row: row["health"],
+}
+"""The value of each column of the overview that its tables are sorted by."""
+_NUMBERS = ("age", "every", "commits", "rows", "bytes", "recent", "unreadable")
+"""Columns that a first click sorts downwards."""
 _FIRST_SECONDS = 2
 """How long the widget waits for the overview, so that a saved notebook, or one without a browser, contains it too."""
 
@@ -44,11 +61,11 @@ class LakeView(anywidget.AnyWidget):
     _css = Unicode().tag(sync=True)
     overview_html = Unicode().tag(sync=True)
     names = List(Unicode(), help="The names of the tables, in the order of the rows.").tag(sync=True)
-    orders = List(Unicode(), [*_ORDERS]).tag(sync=True)
     filter = Unicode(help="Only tables with these words in their name, state, format, rhythm or problem.").tag(
         sync=True
     )
-    order = Enum([*_ORDERS], "urgency", help="What the tables are sorted by.").tag(sync=True)
+    order = Enum([*_ORDERS], "state", help="The column that the tables are sorted by.").tag(sync=True)
+    descending = Bool(help="Whether they are sorted downwards. Unknown values are last either way.").tag(sync=True)
     can_follow = Bool().tag(sync=True)
     follows = Bool(help="Whether new commits are looked for.").tag(sync=True)
     problem = Unicode(help="Why a table could not be opened.").tag(sync=True)
@@ -84,14 +101,18 @@ class LakeView(anywidget.AnyWidget):
         return text_of("page.css")
 
     def receive(self, message: object) -> None:
-        """Handle a message of a page: `{"open": "orders"}` or `{"set": {"filter": "late"}}`; ignore invalid ones."""
+        """Handle a message of a page, such as `{"open": "orders"}` or `{"sort": "rows"}`; ignore invalid ones."""
         match message:
             case {"open": str(name)}:
                 self.open_table(name)
             case {"set": dict(values)}:
-                for name in ("filter", "order", "follows"):
+                for name in ("filter", "order", "descending", "follows"):
                     with suppress(TraitError):
                         self.set_trait(name, values.get(name, getattr(self, name)))
+            case {"sort": str(column)} if column in _ORDERS:
+                descending = not self.descending if column == self.order else column in _NUMBERS
+                with self.hold_trait_notifications():
+                    self.order, self.descending = column, descending
 
     def wait(self, seconds: float | None = None) -> LakeView:
         """Wait until all tables are read, at most so long, and return the widget."""
@@ -122,13 +143,10 @@ class LakeView(anywidget.AnyWidget):
             for row in overview.to_dict()
             if all(any(word in str(row[name]).lower() for name in texts) for word in words)
         ]
-        column, is_descending = _ORDERS[self.order]
-
-        def key(row: dict[str, Any]) -> tuple[bool, Any]:
-            value = _URGENT.index(row[column]) if column == "state" else row[column]
-            return (value is None) != is_descending, value or (0 if column != "name" else "")
-
-        rows.sort(key=key, reverse=is_descending)
+        value_of = _ORDERS[self.order]
+        unknown = [row for row in rows if value_of(row) is None]
+        rows = [row for row in rows if value_of(row) is not None]
+        rows = [*sorted(rows, key=value_of, reverse=self.descending), *unknown]
         return LakeOverview(rows, name=overview.name, request=overview.request, search=overview.search, is_sorted=True)
 
     def close(self) -> None:
@@ -149,7 +167,7 @@ class LakeView(anywidget.AnyWidget):
         if before is not None:
             before.close()
 
-    @observe("filter", "order")
+    @observe("filter", "order", "descending")
     def _draw(self, _change: object = None) -> None:
         overview = self.overview
         with self.hold_sync():

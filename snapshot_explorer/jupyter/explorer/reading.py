@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.core import frames
-from snapshot_explorer.history import history_of, with_readability
+from snapshot_explorer.history import history_of
 from snapshot_explorer.table import parts_of
 
 if TYPE_CHECKING:
@@ -117,12 +117,12 @@ def read_log(
         branches={row["branch"]: row["forked_version"] for row in table.branches().to_dict()},
         is_partial=is_partial,
     )
-    return with_known_readability(table, log)
+    return with_known_facts(table, log)
 
 
-def with_known_readability(table: Table, log: Log) -> Log:
-    """Return a log that does not contradict the last result of `Table.verify`. No request."""
-    return replace(log, commits=with_readability(log.commits, history_of(table).cached.readability))
+def with_known_facts(table: Table, log: Log) -> Log:
+    """Return a log with the last result of `Table.verify`, and with the counts of rows that were read. No request."""
+    return replace(log, commits=history_of(table).open_branch.keep_commits(log.commits))
 
 
 def _extend_log(table: Table, before: Log, listing: Listing) -> tuple[pa.Table, tuple[str, ...]] | None:

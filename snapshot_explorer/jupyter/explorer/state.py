@@ -27,9 +27,12 @@ if TYPE_CHECKING:
 
     from traitlets import Bunch
 
-TABS = ("commit", "manifests", "compare", "data", "files", "branches", "health")
+TABS = ("commit", "manifests", "compare", "rows", "data", "files", "branches", "health")
 MEASURES: tuple[str, ...] = get_args(Measure)
-COMPARED = ("overview", "rows", "partitions", "files", "schema", "properties", "commits", "another table", "twins")
+COMPARED = ("overview", "partitions", "files", "schema", "properties", "commits", "another table", "twins")
+PARTS = ("rows", "bisect", "blame", "load")
+"""What the tabs of rows and of data show: their rows, or a question about them. Changed rows are neither bisected nor
+loaded."""
 ROW_KINDS = ("all", "inserted", "deleted", "updated")
 HEALTH = ("health", "problems", "readability", "retention", "duplicates", "verify", "orphans")
 READS: Mapping[str, tuple[str, ...]] = {"verify": ("level",), "orphans": ("older_than",), "duplicates": ("b", "key")}
@@ -71,11 +74,13 @@ class ExplorerState(HasTraits):
     recorded_times = Bool(default_value=False, help="Whether the times of a copied Delta table are its writers' own.")
     manifest = Unicode("", help="The manifest whose entries are shown.")
     carried = Bool(default_value=False, help="Whether manifests that are carried over are shown, however many.")
+    part = Enum(PARTS, "rows", help="What the tabs of rows and of data show: the rows, or a question about them.")
     compared = Enum(COMPARED, "overview", help="The part of the comparison that is shown.")
     row_kind = Enum(ROW_KINDS, "all", help="The kind of changed rows that the comparison of rows shows.")
     hide_unchanged = Bool(default_value=False, help="Whether columns that no updated row changes are hidden.")
     key = List(Unicode(), help="The columns that identify a row; the primary key if there are none.")
     rows_read = AnyTrait(None, help="The versions and key whose rows are compared though it is much; see read_rows.")
+    rows_counted = Int(None, allow_none=True, help="The version whose changed rows are counted by reading them.")
     other = Unicode("", help="The table that B is compared with: a variable or a path, and a version, such as copy@3.")
     rows_where = Unicode("", help="The condition on rows to blame, to trace or to repair, in SQL.")
     repair_name = Unicode("", help="The table's name in the engine that repairs it, such as lake.shop.orders.")
@@ -147,12 +152,20 @@ class ExplorerState(HasTraits):
     @property
     def shown(self) -> pa.Table:
         """Return the COMMITS that pass the filters and lie in the window, newest first."""
-        commits = self.commits
-        if self.window is not None:
-            first, last = self.window
-            version = commits["version"]
-            commits = commits.filter(pc.and_(pc.greater_equal(version, first), pc.less_equal(version, last)))
-        passing = self.passing(commits)
+        return self.in_window(self.listed)
+
+    def in_window(self, commits: pa.Table) -> pa.Table:
+        """Return the COMMITS that lie in the window."""
+        if self.window is None:
+            return commits
+        first, last = self.window
+        version = commits["version"]
+        return commits.filter(pc.and_(pc.greater_equal(version, first), pc.less_equal(version, last)))
+
+    @property
+    def listed(self) -> pa.Table:
+        """Return the COMMITS of all versions that pass the filters, newest first."""
+        passing = self.passing(self.commits)
         return self.with_recorded_times(passing) if self.recorded_times and self.with_recorded_times else passing
 
     def passing(self, commits: pa.Table) -> pa.Table:
@@ -188,12 +201,21 @@ class ExplorerState(HasTraits):
         neighbor = self._beside(self.b, -1, self.versions)
         return self.b if neighbor is None else neighbor
 
+    def reveal(self, version: int | None) -> None:
+        """Move the window, at its width, so that a version is in it."""
+        if version is None or self.window is None or self.window[0] <= version <= self.window[1]:
+            return
+        known = self.versions
+        width = bisect_right(known, self.window[1]) - bisect_left(known, self.window[0])
+        first = max(0, min(bisect_left(known, version) - width // 2, len(known) - width))
+        self.window = (known[first], known[first + width - 1])
+
     def previous(self) -> None:
-        """Move B to the previous one of the shown versions."""
+        """Move B to the previous one of the listed versions."""
         self.step("b", -1)
 
     def next(self) -> None:
-        """Move B to the next one of the shown versions; play ends with the last."""
+        """Move B to the next one of the listed versions; play ends with the last."""
         self.step("b", 1)
 
     def swap(self) -> None:
@@ -209,18 +231,17 @@ class ExplorerState(HasTraits):
 
     def read_rows(self) -> None:
         """Compare the announced rows, whatever the cost."""
-        self.rows_read = self.values("a", "b", "key", "other")
+        self.rows_read = (*self.values("a", "b", "key"), "" if self.tab == "rows" else self.other)
+
+    def count_rows(self) -> None:
+        """Count the rows that the commit of B changed, by reading those that differ."""
+        self.rows_counted = self.b
 
     def read_files(self) -> None:
         """Verify files, or find orphans or duplicates, by the selected part of the health; again if already done."""
         _, times = self.files_read.get(self.health, (None, 0))
         if names := READS.get(self.health):
             self.files_read = {**self.files_read, self.health: (self.values(*names), times + 1)}
-
-    @property
-    def repair_version(self) -> int | None:
-        """Return the version whose rows a repair puts back: A while it is compared, otherwise B; A for the newest."""
-        return self.a if self.tab == "compare" or self.b in self.versions[-1:] else self.b
 
     def reset_filters(self) -> None:
         """Show all commits again."""
@@ -237,15 +258,16 @@ class ExplorerState(HasTraits):
         return self.commits.filter(pc.equal(self.commits["version"], version))
 
     def step(self, marker: str, by: int) -> None:
-        """Move a marker to the previous or next one of the shown versions."""
+        """Move a marker to the previous or next one of the listed versions."""
         version = getattr(self, marker)
-        neighbor = self._beside(version, by, self.shown["version"].to_pylist()[::-1])
+        neighbor = self._beside(version, by, self.listed["version"].to_pylist()[::-1])
         if neighbor is None:
-            self.note = f"No version shown is {'older' if by < 0 else 'newer'} than {version}."
+            self.note = f"No version listed is {'older' if by < 0 else 'newer'} than {version}."
             self.playing = False
             return
         self.note = ""
         self.mark(marker, neighbor)
+        self.reveal(neighbor)
 
     @staticmethod
     def _beside(version: int | None, by: int, ascending: Sequence[int]) -> int | None:

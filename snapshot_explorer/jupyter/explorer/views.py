@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from snapshot_explorer.core.safe_text import sanitize
 from snapshot_explorer.history import history_of
-from snapshot_explorer.jupyter.explorer.contents import compared, lens, pictures, rows, version_views
+from snapshot_explorer.jupyter.explorer.contents import changed_rows, compared, lens, pictures, rows, version_views
 from snapshot_explorer.jupyter.explorer.contents.view_requests import SnapshotCache, ViewRequest, ViewResult
 from snapshot_explorer.jupyter.explorer.grid_view import GridView
 from snapshot_explorer.jupyter.explorer.page.parts import parts_of
@@ -19,15 +19,17 @@ from snapshot_explorer.view import render_text
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from snapshot_explorer.analysis.health.symptoms import Symptom
     from snapshot_explorer.jupyter.explorer.contents.grid_rows import Opens
     from snapshot_explorer.jupyter.explorer.state import ExplorerState
     from snapshot_explorer.jupyter.explorer.work import Work
 
 _VIEWS: dict[str, tuple[Callable[[SnapshotCache, ViewRequest], ViewResult], tuple[str, ...]]] = {
-    "commit": (version_views.commit, ("b", "zone")),
+    "commit": (version_views.commit, ("b", "zone", "rows_counted")),
     "manifests": (lens.manifests, ("a", "b", "carried")),
     "entries": (lens.entries, ("a", "b", "manifest")),
     "compare": (compared.compare, ("a", "b", "compared", "row_kind", "hide_unchanged", "key", "rows_read", "other")),
+    "rows": (changed_rows.changed_rows, ("a", "b", "row_kind", "hide_unchanged", "key", "rows_read")),
     "data": (rows.preview, ("b", "columns", "where", "sort", "sort_descending", "key")),
     "files": (pictures.files, ("file_view",)),
     "branches": (pictures.branches, ()),
@@ -122,7 +124,8 @@ class View:
             "headline": result.headline,
             "suggestedKey": sanitize(result.suggested_key or ""),
             "shares": result.shares,
-            "parts": parts_of(result.drawing, has_grid=bool(self.grid.content)),
+            "parts": parts_of(result.page_drawing, has_grid=bool(self.grid.content)),
+            "findings": [_finding_content(symptom) for symptom in result.findings],
             "grid": self.grid.content,
             "code": sanitize(result.code),
             "source": sanitize(result.source),
@@ -136,6 +139,12 @@ class View:
             "isLive": result.is_live,
             "choices": [sanitize(choice) for _, choice in result.choices],
         }
+
+
+def _finding_content(symptom: Symptom) -> dict[str, Any]:
+    """Return a finding as the page receives it."""
+    state = "expected" if symptom.expected else {True: "problem", False: "fine", None: "unknown"}[symptom.is_problem]
+    return {"text": sanitize(symptom.sentence), "state": state, "versions": [str(item) for item in symptom.versions]}
 
 
 class Views:
@@ -191,8 +200,10 @@ class Views:
         self._context.work.cancel(place)
         self._shown.pop(place, None)
         self.by_place[place].busy("")
-        if place == "compare":
+        if place in ("compare", "rows"):
             self._state.rows_read = None
+        elif place == "commit":
+            self._state.rows_counted = None
         elif place == "health":
             self._state.files_read = {}
 

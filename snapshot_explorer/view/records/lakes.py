@@ -20,6 +20,10 @@ from snapshot_explorer.view.row_changes import row_counts_text
 
 _EXPLAINED = 50
 """The maximum number of tables whose problems are written out below the overview; the frame has all."""
+_LOST = 0.2
+"""The share of its rows whose loss is in the first sentence."""
+_MOST_LOST = 3
+"""The maximum number of tables that this sentence names."""
 _BARS = "▁▂▃▄▅▆▇█"
 _UNCHECKED = {
     "unreadable": "versions that cannot be loaded",
@@ -84,6 +88,7 @@ def _overview(overview: LakeOverview) -> Drawing:
     since = format_utc(overview.request.since).partition(".")[0]
     next_table = next((row["name"] for row in rows if row["problem"] is None), None)
     notes = [
+        *([Line(answer)] if (answer := _answer(rows)) else []),
         Line(f"{pluralize(len(rows), 'table')}: {states or 'none'}. At {at} UTC; changes since {since} UTC."),
         *([Line(overview.search, is_faint=True)] if overview.search else []),
     ]
@@ -110,6 +115,25 @@ def _overview(overview: LakeOverview) -> Drawing:
         ending.append(Code(f"snapshot_explorer.explore(lake[{next_table!r}])"))
     grid = Grid(_drawn(rows[: overview.limit]), total=len(rows), noun="tables", limit=overview.limit)
     return Drawing(title=overview.title, parts=(*notes, grid, *ending))
+
+
+def _answer(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return how many tables are late, cannot be read or lost many rows, as a sentence; empty if none is known to."""
+    late = sum(row["rhythm"] == "late" for row in rows)
+    unread = sum(row["problem"] is not None for row in rows)
+    lost = sorted((share, str(row["name"])) for row in rows if (share := _lost_share(row)) >= _LOST)[::-1]
+    parts = [f"{late:,} late"] * bool(late) + [f"{unread:,} cannot be read"] * bool(unread)
+    parts += [f"{name} lost {share:.0%} of its rows" for share, name in lost[:_MOST_LOST]]
+    parts += [f"{len(lost) - _MOST_LOST:,} more lost rows"] if len(lost) > _MOST_LOST else []
+    return f"Of {pluralize(len(rows), 'table')}: {', '.join(parts)}." if parts else ""
+
+
+def _lost_share(row: Mapping[str, Any]) -> float:
+    """Return the share of its rows that a table lost since the start of the overview; 0 if it is not known."""
+    inserted, deleted, total = row["rows_inserted"], row["rows_deleted"], row["total_rows"]
+    if inserted is None or deleted is None or total is None or deleted <= inserted:
+        return 0
+    return float((deleted - inserted) / (total + deleted - inserted))
 
 
 def _drawn(rows: Sequence[Mapping[str, Any]]) -> pa.Table:

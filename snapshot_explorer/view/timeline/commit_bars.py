@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 BARS = 120
 """The maximum number of commits in a picture."""
 _WIDTH, _HEIGHT, _EDGE = 960, 160, 16
+_WIDEST = 56
+"""The maximum width of a bar: of few commits none becomes an area."""
 _EDGE_NAMES = 60
 """The distance to an edge at which a name centered on its marker would be cut off."""
 
@@ -55,7 +57,7 @@ def _bars(versions: Sequence[int], drawn: TimelineMarks, marks: dict[int, str]) 
     scale = (_HEIGHT - 3 * _EDGE) / max(1.0, up + down)
     zero = _EDGE + up * scale
     step = _WIDTH / len(versions)
-    width = max(1.0, step * 0.7)
+    width = max(1.0, min(_WIDEST, step * 0.7))
     for side, most, sign, loud in ((drawn.bars.up, up, -1, GREEN), (drawn.bars.down, down, 1, VERMILLION)):
         for is_quiet, thin, color in ((False, width, loud), (True, max(1.0, width / 4), GRAY)):
             bars = (

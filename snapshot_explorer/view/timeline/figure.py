@@ -41,6 +41,8 @@ _MAX_BARS = 1_000
 time and counts."""
 _THIN = 0.2
 """The width of the bar of a commit that only rewrites rows, of the distance between versions."""
+_WIDE, _FEW = 0.8, 12
+"""The same for other commits, and the number of commits from which bars have it."""
 _USUAL, _OUTLIER, _ROOM = 0.95, 4, 1.5
 """The axis ends at `_ROOM` times the quantile `_USUAL` of the bars if a bar is higher than `_OUTLIER` times it."""
 _FEWEST_BARS, _NAMED_CUTS = 8, 6
@@ -213,12 +215,13 @@ def _traces(marks: TimelineMarks) -> Iterator[go.Scatter | go.Bar]:
 def _parts(marks: TimelineMarks) -> Iterator[tuple[str, Style, _Mask, float | None]]:
     """Yield each kind with its style, a mask of its commits and the width of their bars, None for the usual one.
 
-    Commits that only rewrite rows are apart, thin and gray.
+    Commits that only rewrite rows are apart, thin and gray. Bars of few commits are not wider than those of a dozen.
     """
+    share = min(1.0, (int(marks.x[-1]) - int(marks.x[0]) + 1) / _FEW) if len(marks.x) else 1.0
     for kind, style, of_kind in marks.of_kinds():
         for chosen, look, width in (
-            (of_kind & ~marks.bars.quiet, style, None),
-            (of_kind & marks.bars.quiet, style.quiet(), _THIN),
+            (of_kind & ~marks.bars.quiet, style, None if share == 1 else _WIDE * share),
+            (of_kind & marks.bars.quiet, style.quiet(), _THIN * share),
         ):
             if chosen.any():
                 yield kind, look, chosen, width

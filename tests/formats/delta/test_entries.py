@@ -264,11 +264,11 @@ def test_after_a_damaged_commit_the_statistics_are_unknown_until_the_schema_is_s
         table.commit(*again, add(f"{number}.parquet", stats={"numRecords": 1, "minValues": {"id": number}}))
     (tmp_path / "table" / commit_name(2)).write_text('{"add": broken')
 
-    files = opened(tmp_path / "table").maintenance.statistics_files([0, 1, 2, 3, 4], 1).files
+    named = opened(tmp_path / "table").maintenance.statistics_files([0, 1, 2, 3, 4], 1, ["id"])
 
-    assert [file.first for file in files] == [0, 1, 2, 3, 4]
-    for version in (1, 4):
-        assert files[version].read()[0].lower["id"].to_pylist() == [version]
+    assert [file.first for file in named.files] == [0, 1, 2, 3, 4]
+    for (bounds,), version in zip(named.read([named.files[1], named.files[4]]), (1, 4), strict=True):
+        assert bounds.lower["id"].to_pylist() == [version]
     for version in (2, 3):
         with pytest.raises(CorruptTableError, match="00000000000000000002.json is damaged"):
-            files[version].read()
+            named.read([named.files[version]])

@@ -89,7 +89,7 @@ def test_statistics_under_the_schema_of_an_expired_version_are_refused(table):
     table.expire(2)
 
     with pytest.raises(SnapshotNotFoundError, match="Version 1"):
-        history_of(opened(table)).table_format.maintenance.statistics_files([1, 2], 1)
+        history_of(opened(table)).table_format.maintenance.statistics_files([1, 2], 1, ["id"])
 
 
 def test_a_time_is_the_version_that_was_current_then_also_if_it_was_rolled_back(table):

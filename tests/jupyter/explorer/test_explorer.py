@@ -86,6 +86,28 @@ def test_a_long_history_opens_on_a_window_and_says_so(memory_root):
     made.close()
 
 
+def test_the_whole_history_is_listed_and_searched_and_a_hit_moves_the_window(memory_root):
+    written = DeltaTable(*memory_root)
+    for number in range(310):
+        written.commit(add(str(number), rows=1), info={"userName": "mallory" if number == 3 else "etl"})
+    made = Explorer(open_table(written.url), variables={}).wait()
+    whole = made.listed["count"]
+    made.receive({"commits": 300})
+
+    typed(made, text="mallory")
+    found = [row["version"] for row in made.listed["rows"]]
+
+    assert (whole, made.listed["read"], made.page["count"]) == (311, 311, 311)
+    assert (found, made.listed["count"]) == (["4"], 1)
+    assert (made.state.window, drawn(made)) == ((0, 299), [4])
+    typed(made, text="")
+    made.receive({"window": [11, 310]})
+    made.receive({"click": "7", "other": False})
+    made.wait()
+    assert (made.state.b, made.state.window, made.page["at"]) == (7, (0, 299), 303)
+    made.close()
+
+
 def test_times_stand_beside_utc_in_a_zone_that_is_set(explorer, shell):
     typed(explorer, zone="Asia/Kolkata")
     explorer.wait()
@@ -227,7 +249,7 @@ def test_the_brush_is_the_window(explorer):
     explorer.wait()
 
     assert explorer.state.window == (3, 10)
-    assert (explorer.strip["window"], explorer.listed["count"]) == ([2, 9], 8)
+    assert (explorer.strip["window"], len(drawn(explorer)), explorer.listed["count"]) == ([2, 9], 8, 18)
     explorer.state.window = (1, 18)
     assert explorer.strip["window"] == [0, 17]
     explorer.receive({"window": ["10", "3"]})

@@ -46,6 +46,8 @@ def filters_are_shown_by_keyboard(page):
     page.keyboard.press("Space")
     page.get_by_label("Kind", exact=True).wait_for()
     everything_is_legible(page)
+    page.keyboard.press("Escape")
+    page.get_by_label("Kind", exact=True).wait_for(state="detached")
 
 
 def focused_name(page):
@@ -125,15 +127,16 @@ def commit_is_found_in_two_clicks(notebook):
     assert (hand.clicks, hand.entries) == (2, 1)
 
 
-def rows_before_are_loaded_as_floats_in_two_clicks(notebook):
+def rows_before_are_loaded_as_floats_in_three_clicks(notebook):
     hand = Hand(notebook.page)
     hand.click("button", "Previous")
     hand.enter("Where", "")
+    hand.click("button", "load")
     hand.choose("Types", "floats, as NumPy")
     notebook.says("orders.at(7).to_pandas(types='numpy')")
     hand.click("button", "Load as variable")
     notebook.says("df holds 41 rows of version 7.")
-    assert (hand.clicks, hand.entries) == (2, 2)
+    assert (hand.clicks, hand.entries) == (3, 2)
 
 
 def what_expiring_would_free_is_shown_in_two_clicks(notebook):
@@ -150,13 +153,22 @@ def front(notebook, tab):
 
 
 def rows_that_differ_are_legible(notebook, code):
-    notebook.page.get_by_role("group", name="Show").get_by_role("button", name="rows").click()
+    front(notebook, "Rows")
     notebook.says(code)
     everything_is_legible(notebook.page)
 
 
+def rows_are_loaded(notebook):
+    page = notebook.page
+    page.get_by_role("button", name="load", exact=True).click()
+    page.get_by_role("button", name="Load as variable").click()
+    notebook.says("df holds 41 rows of version 6.")
+    page.get_by_role("group", name="Show").get_by_role("button", name="rows").click()
+
+
 def b_is_compared_with_another_table(notebook, files):
     page = notebook.page
+    front(notebook, "Compare")
     page.get_by_role("group", name="Show").get_by_role("button", name="files").click()
     notebook.says(files)
     page.get_by_role("group", name="Show").get_by_role("button", name="another table").click()
@@ -204,8 +216,7 @@ def test_a_commit_is_clicked_looked_into_compared_and_loaded(notebook):
     rows_are_sorted_and_saved(page)
     everything_is_legible(page)
     notebook.shot("data")
-    page.get_by_role("button", name="Load as variable").click()
-    notebook.says("df holds 41 rows of version 6.")
+    rows_are_loaded(notebook)
     notebook.run(2)
     assert notebook.text(2) == ["(41, ['order_id', 'customer'])"]
     command_of_the_card_is_copied(notebook, 3)
@@ -272,9 +283,7 @@ def test_rows_that_differ_are_filtered_and_blamed_and_a_condition_is_bisected(no
     notebook.run(0)
     notebook.says("41 rows in files")
     notebook.run(1)
-    front(notebook, "Compare")
-    notebook.says("orders.compare(9, 10)")
-    page.get_by_role("group", name="Show").get_by_role("button", name="rows").click()
+    front(notebook, "Rows")
     notebook.says("orders.diff_rows(9, 10)")
 
     page.get_by_label("A", exact=True).first.fill("7")
@@ -288,6 +297,7 @@ def test_rows_that_differ_are_filtered_and_blamed_and_a_condition_is_bisected(no
     marks = [one.evaluate("node => getComputedStyle(node).boxShadow") for one in (changed, plain)]
     assert marks[0] != marks[1] == "none"
 
+    page.get_by_role("button", name="blame and repair").click()
     page.get_by_label("Rows where", exact=True).locator("visible=true").fill('"order_id" = 16')
     keys.press("Tab")
     assert page.evaluate("document.activeElement.textContent") == "Blame rows"
@@ -305,7 +315,7 @@ def test_rows_that_differ_are_filtered_and_blamed_and_a_condition_is_bisected(no
     notebook.shot("bisect")
     notebook.run(2)
     assert notebook.text(2) == ["7 8\n"]
-    rows_before_are_loaded_as_floats_in_two_clicks(notebook)
+    rows_before_are_loaded_as_floats_in_three_clicks(notebook)
     what_expiring_would_free_is_shown_in_two_clicks(notebook)
 
 

@@ -23,7 +23,7 @@ from tests.support.paimon.table_builder import PaimonTable
 def compared(explorer):
     """An explorer that shows the rows that differ between versions 7 and 8: eight amounts are negated."""
     state = explorer.state
-    state.a, state.b, state.tab, state.compared = 7, 8, "compare", "rows"
+    state.a, state.b, state.tab = 7, 8, "rows"
     return explorer.wait()
 
 
@@ -34,9 +34,9 @@ def payments():
     made.close()
 
 
-def changes(explorer):
+def changes(explorer, place="rows"):
     """Return the lines of the rows that are shown."""
-    return [line for line in shown_text(explorer, "compare").splitlines() if line[:2] in ("~ ", "+ ", "- ")]
+    return [line for line in shown_text(explorer, place).splitlines() if line[:2] in ("~ ", "+ ", "- ")]
 
 
 def blamed(explorer):
@@ -48,16 +48,16 @@ def bisected(explorer):
 
 
 def test_few_rows_are_compared_at_once_with_changed_cells_marked(compared, orders):
-    said, diff = shown_text(compared, "compare"), orders.diff_rows(7, 8)
+    said, diff = shown_text(compared, "rows"), orders.diff_rows(7, 8)
 
     counts = ", ".join(f"{count} {name}" for name, count in diff.counts.items())
     assert said.startswith(f"Rows of version 7 and version 8: {counts}\n")
     assert "Rows with the same order_id are the same row." in said
     assert len(changes(compared)) == sum(diff.counts.values())
     assert "67.04 → -67.04" in said
-    names, rows = grid_of(compared, "compare")
+    names, rows = grid_of(compared, "rows")
     assert names[:2] == ["change", "order_id"]
-    marked = compared.views["compare"].grid.content["page"]["marked"]
+    marked = compared.views["rows"].grid.content["page"]["marked"]
     assert [" → " in rows[row][column] for row, column in marked] == [True] * said.count(" → ")
     assert not compared.view["isAnnouncement"]
     assert [tile["name"] for tile in compared.view["tiles"] if tile["moved"]] == ["updated_at", "amount"]
@@ -85,7 +85,7 @@ def test_changed_rows_are_filtered_by_kind(compared, orders, kind, sign):
 def test_columns_that_no_updated_row_changes_are_hidden(compared):
     typed(compared, hide_unchanged=True)
 
-    said = shown_text(compared, "compare")
+    said = shown_text(compared, "rows")
 
     assert "columns that no updated row changes." in said
     head = next(line for line in said.splitlines() if line.startswith("change "))
@@ -97,23 +97,23 @@ def test_inserted_rows_have_no_column_to_hide(compared):
     compared.state.hide_unchanged, compared.state.row_kind = True, "inserted"
     compared.wait()
 
-    said = shown_text(compared, "compare")
+    said = shown_text(compared, "rows")
 
     assert "No column is hidden: inserted and deleted rows have no unchanged columns." in said
     assert "channel" in said
 
 
 def test_without_a_primary_key_columns_may_be_named_as_the_key(payments):
-    payments.state.a, payments.state.tab, payments.state.compared = 5, "compare", "rows"
+    payments.state.a, payments.state.tab = 5, "rows"
     payments.wait()
-    assert "Whole rows are compared: there is no primary key." in shown_text(payments, "compare")
+    assert "Whole rows are compared: there is no primary key." in shown_text(payments, "rows")
     assert payments.view["suggestedKey"] == "payment_id"
     assert payments.code == "payments.diff_rows(5, 21)"
     assert payments.state.rows_where == ""
 
     typed(payments, key=["payment_id"])
 
-    assert "pending → settled" in shown_text(payments, "compare")
+    assert "pending → settled" in shown_text(payments, "rows")
     assert payments.code == "payments.diff_rows(5, 21, key=['payment_id'])"
     assert payments.state.rows_where == '"payment_id" = 4'
 
@@ -122,7 +122,7 @@ def test_a_key_that_does_not_fit_is_reported_in_a_line(compared):
     compared.state.key = ["color"]
     compared.wait()
 
-    error = compared.views["compare"].error
+    error = compared.views["rows"].error
     assert error.startswith("Unknown column 'color' in key.")
     assert "\n" not in error
 
@@ -131,27 +131,27 @@ def test_versions_with_the_same_rows_are_reported_as_such(compared):
     compared.state.a = 8
     compared.wait()
 
-    assert shown_text(compared, "compare").startswith("Rows of version 8 and version 8: no row differs\n")
+    assert shown_text(compared, "rows").startswith("Rows of version 8 and version 8: no row differs\n")
 
 
 def test_what_is_large_by_the_settings_is_announced_and_read_by_a_button(orders, shell):
     shell.ok("%config SnapshotMagics.load_row_limit = 10")
     explorer = Explorer(orders, name="orders").wait()
-    explorer.state.a, explorer.state.tab, explorer.state.compared = 5, "compare", "rows"
+    explorer.state.a, explorer.state.tab = 5, "rows"
     explorer.wait()
 
-    said = shown_text(explorer, "compare")
+    said = shown_text(explorer, "rows")
     assert said.startswith("Rows of version 5 and version 18: not read yet\n")
     assert orders.diff_rows(5, 18, preview=True).announcement in " ".join(said.split())
     assert explorer.view["isAnnouncement"]
 
     pressed(explorer, "Compare rows")
-    assert "24 inserted, 16 deleted, 8 updated" in shown_text(explorer, "compare")
+    assert "24 inserted, 16 deleted, 8 updated" in shown_text(explorer, "rows")
     assert not explorer.view["isAnnouncement"]
 
     explorer.state.b = 17
     explorer.wait()
-    assert "not read yet" in shown_text(explorer, "compare")
+    assert "not read yet" in shown_text(explorer, "rows")
     explorer.state.tab = "commit"
     explorer.close()
 
@@ -169,20 +169,20 @@ def test_comparing_rows_is_cancelled_and_can_be_requested_again(orders, shell, m
 
     monkeypatch.setattr(view_requests, "row_diff", slowly)
     explorer = Explorer(orders).wait()
-    explorer.state.a, explorer.state.tab, explorer.state.compared = 5, "compare", "rows"
+    explorer.state.a, explorer.state.tab = 5, "rows"
     explorer.wait()
 
     explorer.receive({"act": "compare rows"})
-    assert "not read yet" in shown_text(explorer, "compare")
-    explorer.receive({"cancel": "compare"})
+    assert "not read yet" in shown_text(explorer, "rows")
+    explorer.receive({"cancel": "rows"})
     explorer.wait()
 
     assert explorer.state.rows_read is None
-    assert "not read yet" in shown_text(explorer, "compare")
+    assert "not read yet" in shown_text(explorer, "rows")
     assert explorer.view["isAnnouncement"]
     is_slow.append(False)
     pressed(explorer, "Compare rows")
-    assert "24 inserted" in shown_text(explorer, "compare")
+    assert "24 inserted" in shown_text(explorer, "rows")
     explorer.close()
 
 
@@ -195,20 +195,20 @@ def test_many_changed_rows_come_in_pages_and_what_is_left_out_is_said(memory_roo
     table.commit([(1, "a")])
     table.commit([(key, "b") for key in range(1_200)])
     explorer = Explorer(open_table(f"memory://{table.root}")).wait()
-    explorer.state.tab, explorer.state.compared = "compare", "rows"
+    explorer.state.tab = "rows"
     explorer.wait()
-    grid = explorer.views["compare"].grid
+    grid = explorer.views["rows"].grid
 
     assert grid.content["count"] == sum(len(rows) for rows in heads(explorer).values())
-    assert "The first 1,000 of 1,2" in shown_text(explorer, "compare")
+    assert "The first 1,000 of 1,2" in shown_text(explorer, "rows")
     assert re.fullmatch(
         r"Sorts, filters and counts only these 1,\d{3} of 1,2\d\d changed rows\.", grid.content["sample"]
     )
     assert len(changes(explorer)) == 50
     sent = []
     explorer.send = sent.append
-    explorer.receive({"grid": {"place": "compare", "need": 960}})
-    assert sent[0]["grid"] == "compare"
+    explorer.receive({"grid": {"place": "rows", "need": 960}})
+    assert sent[0]["grid"] == "rows"
     assert sent[0]["page"]["cells"][1][:2] == ["960", "961"]
     explorer.close()
 
@@ -311,15 +311,15 @@ def test_of_many_updated_rows_those_that_decide_what_is_hidden_are_named(tmp_pat
     table.commit(remove("a.parquet"), table.data("b.parquet", [(key, "a", 2.0) for key in range(1_200)]))
     explorer = Explorer(open_table(str(tmp_path))).wait()
     state = explorer.state
-    state.a, state.b, state.tab, state.compared, state.row_kind = 1, 2, "compare", "rows", "updated"
+    state.a, state.b, state.tab, state.row_kind = 1, 2, "rows", "updated"
     state.key, state.hide_unchanged = ["id"], True
     explorer.wait()
 
-    said = shown_text(explorer, "compare")
+    said = shown_text(explorer, "rows")
 
     assert "The first 1,000 of 1,200 updated rows are shown" in said
     assert "Hidden: 1 column that none of the first 1,000 updated rows changes." in said
-    assert explorer.views["compare"].grid.content["count"] == 1_000
+    assert explorer.views["rows"].grid.content["count"] == 1_000
     explorer.close()
 
 
@@ -357,15 +357,15 @@ def test_rows_of_data_are_offered_to_be_blamed_unless_a_condition_was_typed(expl
     assert len(explorer.view["conditions"]) > 2
 
 
-def test_rows_are_traced_and_a_repair_is_planned_for_the_version_shown(payments):
+def test_rows_are_traced_and_a_repair_is_planned_to_a(payments):
     typed(payments, rows_where="payment_id = 4", tab="data")
     pressed(payments, "Trace")
     assert "return matching rows." in blamed(payments)
     assert payments.view["blamed"]["code"] == "payments.trace('payment_id = 4')"
 
-    payments.state.b = 17
+    payments.state.b = 18
     typed(payments, key=["payment_id"], rows_where="amount < 0 or payment_id < 30")
-    assert payments.page["repairVersion"] == "17"
+    assert payments.page["markers"] == ["17", "18"]
     pressed(payments, "Plan repair")
     code = payments.view["blamed"]["code"]
     assert code == "payments.repair(to=17, where='amount < 0 or payment_id < 30', key=['payment_id'])"
@@ -373,9 +373,9 @@ def test_rows_are_traced_and_a_repair_is_planned_for_the_version_shown(payments)
     assert shown == eval(code, {"payments": payments.table}).statement
     assert "\n" in shown
 
-    typed(payments, tab="compare", compared="rows")
+    typed(payments, tab="rows")
+    payments.state.b = 17
     typed(payments, rows_where="", repair_name="shop.payments")
-    assert payments.page["repairVersion"] == "16"
     pressed(payments, "Plan repair")
     assert "RESTORE TABLE `shop`.`payments`" in blamed(payments)
     assert payments.view["blamed"]["code"] == "payments.repair(to=16, name='shop.payments')"
@@ -554,9 +554,9 @@ def test_values_that_look_alike_are_drawn_apart_and_in_one_way_everywhere(ambigu
     state.a, state.b, state.tab = 1, 2, "data"
     explorer.wait()
     shown = [rows[1:] for rows in sorted(grid_of(explorer, "data")[1])[1:]]
-    state.tab, state.compared = "compare", "rows"
+    state.tab = "rows"
     explorer.wait()
-    changed = [rows[2:] for rows in sorted(grid_of(explorer, "compare")[1])]
+    changed = [rows[2:] for rows in sorted(grid_of(explorer, "rows")[1])]
     explorer.close()
     blame = next(part for part in drawing_of(ambiguous.blame("id > 0")).parts if isinstance(part, Grid))
     blamed = sorted(
@@ -574,9 +574,9 @@ def test_the_grid_has_the_types_of_the_schema(ambiguous):
     state.a, state.b, state.tab = 1, 2, "data"
     explorer.wait()
     types = [[column["type"] for column in explorer.views["data"].grid.content["columns"]]]
-    state.tab, state.compared = "compare", "rows"
+    state.tab = "rows"
     explorer.wait()
-    types.append([column["type"] for column in explorer.views["compare"].grid.content["columns"][1:]])
+    types.append([column["type"] for column in explorer.views["rows"].grid.content["columns"][1:]])
     explorer.close()
 
     assert types == [[column.type for column in ambiguous.current.schema.columns]] * 2
@@ -600,7 +600,7 @@ def test_b_is_compared_with_another_table(explorer, copy_of_orders, orders):
     said = shown_text(explorer, "compare")
     counts = ", ".join(f"{count} {name}" for name, count in diff.counts.items())
     assert said.startswith(f"Rows of version 8 of orders and version 7 of copy: {counts}\n")
-    assert len(changes(explorer)) == sum(diff.counts.values())
+    assert len(changes(explorer, "compare")) == sum(diff.counts.values())
     assert explorer.code.startswith("diff(open_table(")
     assert f"and {copy_of_orders}, version 7 of copy, of " in explorer.view["source"]
 

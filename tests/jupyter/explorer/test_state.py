@@ -145,7 +145,7 @@ def test_next_at_the_newest_version_says_so_and_ends_play():
 
     state.next()
 
-    assert (state.b, state.playing, state.note) == (2, False, "No version shown is newer than 2.")
+    assert (state.b, state.playing, state.note) == (2, False, "No version listed is newer than 2.")
 
 
 def test_previous_at_the_oldest_version_says_so():
@@ -154,7 +154,7 @@ def test_previous_at_the_oldest_version_says_so():
 
     state.previous()
 
-    assert (state.b, state.note) == (1, "No version shown is older than 1.")
+    assert (state.b, state.note) == (1, "No version listed is older than 1.")
 
 
 def test_swap_tells_of_both_at_once():
@@ -166,6 +166,19 @@ def test_swap_tells_of_both_at_once():
     assert set(heard) == {(3, 2)}
 
 
+def test_the_window_moves_to_a_version_at_its_width():
+    state = knowing(*range(100))
+    state.window = (50, 69)
+
+    state.reveal(60)
+    inside = state.window
+    state.reveal(30)
+    before = state.window
+    state.reveal(99)
+
+    assert (inside, before, state.window) == ((50, 69), (20, 39), (80, 99))
+
+
 def test_either_marker_moves_by_steps():
     state = knowing(1, 2, 3)
 
@@ -174,7 +187,7 @@ def test_either_marker_moves_by_steps():
     state.step("b", -1)
     assert (state.a, state.b) == (1, 2)
     state.step("a", -1)
-    assert (state.a, state.note) == (1, "No version shown is older than 1.")
+    assert (state.a, state.note) == (1, "No version listed is older than 1.")
 
 
 @pytest.mark.parametrize(

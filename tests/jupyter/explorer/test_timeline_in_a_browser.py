@@ -209,6 +209,27 @@ def test_dragging_chooses_the_versions_that_are_shown(page):
     assert 100 < last < first < 160
 
 
+def test_dragging_a_marker_moves_it(page):
+    show(page, commits(300), a=100, b=200)
+    box = page.locator(CANVAS).bounding_box()
+    for marker, to in ((200, 250), (100, 50)):
+        from_x, to_x = (box["x"] + 62 + (922 * (version + 2.99) / (299 + 2 * 2.99)) for version in (marker, to))
+        page.mouse.move(from_x, box["y"] + 8)
+        assert page.evaluate("document.querySelector('.sx-timeline > canvas').style.cursor") == "ew-resize"
+        page.mouse.down()
+        page.mouse.move(to_x, box["y"] + 60)
+        page.mouse.up()
+
+    sent = page.evaluate("window.timeline.sent")
+    assert sent == [{"click": "250", "other": False}, {"click": "50", "other": True}]
+
+
+def test_few_commits_are_no_areas(page):
+    show(page, commits(1))
+
+    assert 0 < page.evaluate(COLOUR, GREEN) < 60 * 200
+
+
 def test_a_kind_is_hidden_by_its_button(page):
     show(page, commits(20))
 

@@ -41,6 +41,38 @@ def test_what_an_operation_counted_stands_by_itself():
     explorer.close()
 
 
+def test_rows_that_are_not_counted_are_read_on_request_and_the_list_has_the_answer():
+    explorer = Explorer(open_table(samples.path("payments")), variables={}).wait()
+    typed(explorer, tab="commit")
+    explorer.state.b = 13
+    explorer.wait()
+    before = explorer.view["headline"]
+
+    pressed(explorer, "Count rows")
+
+    after, listed = explorer.view["headline"], {row["version"]: row for row in explorer.listed["rows"]}
+    assert (before["change"], before["canCount"]) == ("\N{MINUS SIGN}18 rows net (at most 16 rewritten)", True)
+    assert (after["change"], after["canCount"], after["notes"]) == ("+16 \N{MINUS SIGN}34 rows", False, [])
+    assert (listed["13"]["added"], listed["13"]["removed"], listed["13"]["isNet"]) == (16, 34, False)
+    explorer.close()
+
+
+def test_the_commit_says_why_its_rows_cannot_be_counted(tmp_path):
+    shutil.copytree(samples.path("payments"), tmp_path / "payments")
+    explorer = Explorer(open_table(str(tmp_path / "payments")), variables={}).wait()
+    explorer.state.b = 13
+    explorer.wait()
+    for path in (tmp_path / "payments").glob("*.parquet"):
+        path.unlink()
+
+    pressed(explorer, "Count rows")
+
+    (note,) = explorer.view["headline"]["notes"]
+    assert note.startswith("The rows of 1 commit cannot be counted, such as those of version 13: ")
+    assert "canCount" in explorer.view["headline"]
+    explorer.close()
+
+
 def test_the_source_is_cited(explorer, orders):
     explorer.state.a, explorer.state.tab = 5, "manifests"
     explorer.wait()

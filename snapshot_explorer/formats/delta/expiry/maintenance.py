@@ -59,5 +59,10 @@ class DeltaMaintenance(Maintenance):
     def clean_up(self, files: pa.Table, now: datetime) -> CleanUp:
         return self._vacuum.clean_up(files, now)
 
-    def statistics_files(self, versions: Sequence[int], at: int) -> StatisticsFiles:  # noqa: ARG002 - the log has all
-        return statistics_files(self.storage, self.log, at)
+    def statistics_files(
+        self,
+        versions: Sequence[int],  # noqa: ARG002 - the log has all
+        at: int,
+        columns: Collection[str],
+    ) -> StatisticsFiles:
+        return statistics_files(self.storage, self.log, at, columns)

@@ -3,7 +3,8 @@
 Source: delta PROTOCOL.md, "Add File and Remove File", "Checkpoints", "Sidecar Files".
 """
 
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -21,15 +22,16 @@ from snapshot_explorer.formats.delta.metadata.batches import check_size
 from snapshot_explorer.formats.delta.metadata.checkpoints import (
     CheckpointFile,
     FileActions,
+    checkpoint_files,
     file_actions,
-    read_checkpoint,
 )
+from snapshot_explorer.formats.delta.metadata.data_types import is_known
 from snapshot_explorer.formats.delta.metadata.log import DeltaLog
 from snapshot_explorer.formats.delta.metadata.log_segment import LogListing, LogSegment
-from snapshot_explorer.formats.delta.metadata.partitions import partition_texts
+from snapshot_explorer.formats.delta.metadata.partitions import partition_texts, partitions_of
 from snapshot_explorer.formats.delta.metadata.records import Actions, Metadata
-from snapshot_explorer.formats.delta.metadata.schema import DeltaSchema, schema_of
-from snapshot_explorer.formats.delta.scan.statistics import bounds_of, rows_of
+from snapshot_explorer.formats.delta.metadata.schema import schema_of
+from snapshot_explorer.formats.delta.scan.statistics import bounds, rows_of
 from snapshot_explorer.formats.statistics import StatisticsFile, StatisticsFiles, rename_columns
 from snapshot_explorer.storage import Storage
 
@@ -165,36 +167,41 @@ def entries_frame(files: pa.Table, change: str, *, partitions: pa.Array, rows: p
     return frames.table_of(frames.ENTRIES, columns)
 
 
-def statistics_files(storage: Storage, log: DeltaLog, at: int) -> StatisticsFiles:
+def statistics_files(storage: Storage, log: DeltaLog, at: int, columns: Collection[str]) -> StatisticsFiles:
     """Return the files of the log that have statistics: every commit, and the files of every checkpoint.
 
-    Reads the commits, and the checkpoints without the actions on files.
+    Reads the commits, and the names of sidecars in checkpoints.
     """
     listing = log.refresh()
     commits, checkpoints = listing.commits, listing.checkpoints
-    files = [("commit", commit.version, commit.path, commit.size_bytes) for commit in commits.values()]
+    sizes = {(_COMMIT, commit.version, commit.path): commit.size_bytes for commit in commits.values()}
     unread = []
     for checkpoint in checkpoints:
         version = checkpoint[0].version
         try:
-            parts = read_checkpoint(storage, checkpoint, adds=False).files
+            parts = checkpoint_files(storage, checkpoint)
         except SnapshotExplorerError as error:
             unread.append(Message(f"The checkpoint of version {version} could not be read: ", error))
         else:
-            files += [("checkpoint", version, part.path, part.size_bytes) for part in parts]
+            sizes |= {("checkpoint", version, path): size_bytes for path, size_bytes in parts.items()}
     schema = schema_of(log.protocol_and_metadata(at)[1])
+    names = {field.stored: field.name for field in schema.fields if field.name in columns}
     in_force = _metadata_in_force(log, sorted({*commits, *listing.versions}), listing, at)
+
+    def read(files: Sequence[StatisticsFile]) -> list[list[Bounds]]:
+        actions = log.actions([file.first for file in files if file.what == _COMMIT], infos=False)
+        of_checkpoints = {
+            file.path: partial(_tables_of, storage, file.path, sizes[file.what, file.first, file.path])
+            for file in files
+            if file.what != _COMMIT
+        }
+        tables = dict(zip(of_checkpoints, storage.together(*of_checkpoints.values()), strict=True))
+        of_files = [_of_version(actions, file.first) if file.what == _COMMIT else tables[file.path] for file in files]
+        return _recorded_bounds(of_files, [in_force[file.first] for file in files], names)
+
     return StatisticsFiles(
-        files=[
-            StatisticsFile(
-                path=path,
-                what=content,
-                first=version,
-                last=version,
-                read=partial(_recorded_bounds, storage, path, size_bytes, in_force[version], schema),
-            )
-            for content, version, path, size_bytes in files
-        ],
+        files=[StatisticsFile(path=path, what=what, first=version, last=version) for what, version, path in sizes],
+        read=read,
         unread=unread,
     )
 
@@ -247,18 +254,47 @@ def _metadata_at(log: DeltaLog, version: int, at: int) -> Metadata | SnapshotExp
 
 
 def _recorded_bounds(
-    storage: Storage,
-    path: str,
-    size_bytes: int | None,
-    metadata: Metadata | SnapshotExplorerError,
-    schema: DeltaSchema,
-) -> Sequence[Bounds]:
-    if isinstance(metadata, SnapshotExplorerError):
-        raise metadata
-    current = {field.stored: field.name for field in schema.fields}
-    names = {field.name: current[field.stored] for field in schema_of(metadata).fields if field.stored in current}
-    return [
-        rename_columns(bounds_of(action.files, metadata), names)
-        for actions in actions_of(storage, path, size_bytes)
-        for action in actions
-    ]
+    files: Sequence[Sequence[pa.Table]],
+    metadata: Sequence[Metadata | SnapshotExplorerError],
+    names: Mapping[str, str],
+) -> list[list[Bounds]]:
+    """Return the bounds in files of the log; those of files with the same metadata are parsed together.
+
+    Args:
+        files: The file actions of each.
+        metadata: The metadata in force at each file.
+        names: By their stored names, the columns whose bounds are returned, and how they are called in the result.
+    """
+    alike: defaultdict[tuple[int, pa.Schema], list[tuple[int, pa.Table]]] = defaultdict(list)
+    known: dict[int, Metadata] = {}
+    for index, (tables, in_force) in enumerate(zip(files, metadata, strict=True)):
+        if isinstance(in_force, SnapshotExplorerError):
+            raise in_force
+        known[id(in_force)] = in_force
+        for table in filter(len, tables):
+            part = table.select([name for name in _OF_BOUNDS if name in table.column_names])
+            alike[id(in_force), part.schema].append((index, part))
+    result: list[list[Bounds]] = [[] for _ in files]
+    for (number, _), tables in alike.items():
+        schema = schema_of(known[number])
+        fields = [field for field in schema.fields if field.stored in names and is_known(field.type)]
+        together = pa.concat_tables([table for _, table in tables])
+        stored = bounds(together, fields, rows_of(together), partitions_of(together, schema))
+        every = rename_columns(stored, {field.name: names[field.stored] for field in fields})
+        begin = 0
+        for index, table in tables:
+            result[index].append(every.slice(begin, len(table)))
+            begin += len(table)
+    return result
+
+
+def _tables_of(storage: Storage, path: str, size_bytes: int | None) -> list[pa.Table]:
+    return [action.files for actions in actions_of(storage, path, size_bytes) for action in actions]
+
+
+def _of_version(actions: Actions, version: int) -> list[pa.Table]:
+    return [files.filter(pc.equal(files.column("version"), version)) for files in (actions.adds, actions.removes)]
+
+
+_COMMIT = "commit"
+_OF_BOUNDS = ("path", "partition_values", "stats", "stats_parsed")

@@ -94,6 +94,18 @@ def read_checkpoint(storage: Storage, files: Sequence[DeltaLogFile], *, adds: bo
     )
 
 
+def checkpoint_files(storage: Storage, files: Sequence[DeltaLogFile]) -> dict[str, int | None]:
+    """Return the paths and sizes of the files of a checkpoint, sidecars last, in one pass over its footers."""
+    parts = _CheckpointParts(adds=False, limits=storage.limits, non_file_actions=("sidecar",))
+    sizes = {file.path: file.size_bytes for file in files}
+    for path, content in _contents(storage, list(sizes.items())):
+        with _damage_of(path):
+            may_have_sidecars = path.endswith(".json") or parquet_pages.may_name_column(content, "sidecar")
+        if may_have_sidecars:
+            parts.take(path, content)
+    return sizes | parts.sidecars
+
+
 def file_actions(storage: Storage, path: str, size_bytes: int | None) -> Iterator[list[FileActions]]:
     """Yield the add and remove actions of each row group of a checkpoint's parquet file.
 
@@ -136,11 +148,11 @@ def read_adds(
 
 
 class _CheckpointParts:
-    def __init__(self, *, adds: bool, limits: Limits) -> None:
+    def __init__(self, *, adds: bool, limits: Limits, non_file_actions: Sequence[str] = _NON_FILE_ACTIONS) -> None:
         self.wants_adds = adds
         self.limits = limits
         self.tables: list[pa.Table] = []
-        self.non_file_actions: dict[str, list[tuple[str, Mapping[str, Any]]]] = {kind: [] for kind in _NON_FILE_ACTIONS}
+        self.non_file_actions: dict[str, list[tuple[str, Mapping[str, Any]]]] = {kind: [] for kind in non_file_actions}
         self.counts: dict[str, int] = {}
         self.sidecars: dict[str, int | None] = {}
         self.named_by: dict[str, str] = {}
@@ -154,10 +166,10 @@ class _CheckpointParts:
             if sidecar and not any(kind in file.schema_arrow.names for kind in _FILE_KINDS):
                 raise CorruptBytesError("it contains neither add nor remove actions")
             leaves = [f"add.{name}" for name in _requested_columns(file, "add")] if self.wants_adds else []
-            leaves += [] if sidecar else _NON_FILE_ACTIONS
+            leaves += [] if sidecar else self.non_file_actions
             parquet_pages.check(file, content, path, columns=leaves, limits=self.limits)
             if not sidecar:
-                for kind in _NON_FILE_ACTIONS:
+                for kind in self.non_file_actions:
                     self.non_file_actions[kind] += [(path, row) for row in _rows(file, kind)]
             tables = list(_adds(file)) if self.wants_adds else []
         self._keep(path, tables)

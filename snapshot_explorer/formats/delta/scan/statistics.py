@@ -296,10 +296,14 @@ class _Columns:
             exactly = any(not is_exact(field) for field in fields)
             listed = texts.to_pylist() if fields else [None] * len(adds)
             slow = [{} if text is None else _parse(text, exactly=exactly) for text in listed]
-        self._slow_parts = {name: [_object(stats.get(name)) for stats in slow] for name in (*_ENDS, "nullCount")}
+        self._slow = slow
         stored = single_chunk(adds.column("stats_parsed")) if "stats_parsed" in adds.column_names else None
         self._fast_parts, self._stored_parts = _flatten(self._fast), _flatten(stored)
         self._are_tight = self._tight(slow, _part(stored, "tightBounds"))
+
+    @functools.cached_property
+    def _slow_parts(self) -> Mapping[str, Sequence[Mapping[str, object]]]:
+        return {name: [_object(stats.get(name)) for stats in self._slow] for name in (*_ENDS, "nullCount")}
 
     def of(self, field: DeltaField) -> tuple[pa.Array, pa.Array, pa.Array]:
         """Return minimum, maximum and null count of a column."""

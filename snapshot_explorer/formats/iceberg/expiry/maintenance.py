@@ -48,11 +48,11 @@ class IcebergMaintenance(Maintenance):
         source, history = self.metadata.having(versions)
         return presence(source, history, lifetimes, versions)
 
-    def statistics_files(self, versions: Sequence[int], at: int) -> StatisticsFiles:
+    def statistics_files(self, versions: Sequence[int], at: int, columns: Collection[str]) -> StatisticsFiles:
         source, history = self.metadata.having([at])
         snapshots = [(version, history.snapshots[version]) for version in versions if version in history.ids]
         schema = parse_schema(history.metadata.schema_with(self.metadata.schema_id(history, at)))
-        return statistics_files(source, snapshots, schema.fields)
+        return statistics_files(source, snapshots, [field for field in schema.fields if field.name in columns])
 
     def named_files(self, listed: pa.Array) -> NamedFiles:
         source, _, _ = self.metadata.read()

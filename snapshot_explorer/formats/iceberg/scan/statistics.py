@@ -70,24 +70,25 @@ def statistics_files(
         fields: The columns whose statistics are returned.
     """
     lists = source.storage.together(*(partial(_manifests_of, source, snapshot) for _, snapshot in snapshots))
-    files = [
-        StatisticsFile(
-            path=location,
-            what="manifest",
-            first=version,
-            last=version,
-            read=partial(_recorded_bounds, source, manifests.slice(row, 1), fields),
-        )
-        for (version, _), manifests in zip(snapshots, lists, strict=True)
-        if isinstance(manifests, pa.Table)
-        for row, location in enumerate(manifests.column("location").to_pylist())
-    ]
+    manifests = {
+        (version, location): listed.slice(row, 1)
+        for (version, _), listed in zip(snapshots, lists, strict=True)
+        if isinstance(listed, pa.Table)
+        for row, location in enumerate(listed.column("location").to_pylist())
+    }
+    files = [StatisticsFile(path=path, what="manifest", first=version, last=version) for version, path in manifests]
     unread = [
         f"The manifest list of version {version} could not be read: {error}"
         for (version, _), error in zip(snapshots, lists, strict=True)
         if isinstance(error, SnapshotExplorerError)
     ]
-    return StatisticsFiles(files=by_path(files), unread=unread)
+    return StatisticsFiles(
+        files=by_path(files),
+        read=lambda chosen: source.storage.together(
+            *(partial(_recorded_bounds, source, manifests[file.first, file.path], fields) for file in chosen)
+        ),
+        unread=unread,
+    )
 
 
 def _manifests_of(source: Source, snapshot: IcebergSnapshot) -> pa.Table | SnapshotExplorerError:

@@ -88,12 +88,13 @@ class PaimonMaintenance(Maintenance):
             checked, unchecked_files=dict.fromkeys(versions, "files of its fallback branch are not looked for")
         )
 
-    def statistics_files(self, versions: Sequence[int], at: int) -> StatisticsFiles:
+    def statistics_files(self, versions: Sequence[int], at: int, columns: Collection[str]) -> StatisticsFiles:
         own = self.metadata
         read = read_apart(own.history.present, versions, own.storage)
         snapshots = [item for _, part in read.parts for item in part.values()]
         schema = own.schemas.by_id([own.schema_id(at)])[own.schema_id(at)]
-        known = statistics_files(own.storage, own.schemas, sorted(snapshots, key=lambda item: item.id), schema)
+        fields = [field for field in schema.fields if field.name in columns]
+        known = statistics_files(own.storage, own.schemas, sorted(snapshots, key=lambda item: item.id), fields)
         return replace(known, unread=(*unread_notes(read.unread), *known.unread))
 
     def named_files(self, listed: pa.Array) -> NamedFiles:

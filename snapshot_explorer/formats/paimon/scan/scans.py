@@ -27,6 +27,7 @@ from snapshot_explorer.formats.paimon.metadata.contents import (
     read_state,
     state_lists,
 )
+from snapshot_explorer.formats.paimon.metadata.data_types import PaimonField
 from snapshot_explorer.formats.paimon.metadata.layout import manifest_path
 from snapshot_explorer.formats.paimon.metadata.manifests import (
     FILE_COLUMNS,
@@ -272,33 +273,38 @@ def changes_with_statistics(
 
 
 def statistics_files(
-    storage: Storage, schemas: Schemas, snapshots: Sequence[PaimonSnapshot], schema: PaimonSchema
+    storage: Storage, schemas: Schemas, snapshots: Sequence[PaimonSnapshot], fields: Sequence[PaimonField]
 ) -> StatisticsFiles:
     """Return the manifests of snapshots. Reads their manifest lists concurrently.
 
     Args:
         snapshots: Ascending.
-        schema: The columns whose statistics are returned.
+        fields: The columns whose statistics are returned.
     """
     lists = storage.together(*(partial(_lists_of, storage, snapshot) for snapshot in snapshots))
-    files = [
-        StatisticsFile(
-            path=(path := manifest_path(name, snapshot.path)),
-            what="manifest",
-            first=snapshot.id,
-            last=snapshot.id,
-            read=partial(_recorded_bounds, storage, schemas, path, size_bytes, schema),
-        )
+    sizes = {
+        (snapshot.id, manifest_path(name, snapshot.path)): size_bytes
         for snapshot, listed in zip(snapshots, lists, strict=True)
         if isinstance(listed, ManifestLists)
         for name, size_bytes in zip(*(listed.manifests.column(name).to_pylist() for name in _NAMED), strict=True)
-    ]
+    }
+    files = [StatisticsFile(path=path, what="manifest", first=number, last=number) for number, path in sizes]
     unread = [
         f"The manifest lists of version {snapshot.id} could not be read: {error}"
         for snapshot, error in zip(snapshots, lists, strict=True)
         if isinstance(error, SnapshotExplorerError)
     ]
-    return StatisticsFiles(files=by_path(files), unread=unread)
+    names = {field.id: field.name for field in fields}
+    return StatisticsFiles(
+        files=by_path(files),
+        read=lambda chosen: storage.together(
+            *(
+                partial(_recorded_bounds, storage, schemas, file.path, sizes[file.first, file.path], names)
+                for file in chosen
+            )
+        ),
+        unread=unread,
+    )
 
 
 def _lists_of(storage: Storage, snapshot: PaimonSnapshot) -> ManifestLists | SnapshotExplorerError:
@@ -309,16 +315,16 @@ def _lists_of(storage: Storage, snapshot: PaimonSnapshot) -> ManifestLists | Sna
 
 
 def _recorded_bounds(
-    storage: Storage, schemas: Schemas, path: str, size_bytes: int | None, schema: PaimonSchema
+    storage: Storage, schemas: Schemas, path: str, size_bytes: int | None, names: Mapping[int, str]
 ) -> Sequence[Bounds]:
     content = storage.read(path, immutable=True)
     check_size(path, len(content), size_bytes, by=METADATA)
     entries, _ = read_entries([(path, content)], limits=storage.limits)
-    names = {field.id: field.name for field in schema.fields}
     result = []
     for number, written in file_schemas(schemas, entries).items():
         part = entries.filter(pc.equal(entries.column("schema_id"), number))
-        known = [bounds(part, written.fields, {number: written})]
+        chosen = [field for field in written.fields if field.id in names]
+        known = [bounds(part, chosen, {number: written})]
         if written.trimmed_primary_keys:
             known += [key_bounds(part, written, {number: written}), whole_keys(part, written)]
         # In the types that were written: bounds of types that have changed since are recorded too.

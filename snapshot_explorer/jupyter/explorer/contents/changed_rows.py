@@ -50,7 +50,7 @@ def changed_rows(cache: SnapshotCache, request: ViewRequest, other: str = "") ->
         arguments = f"{a}, {b}" + (f", key={list(key)!r}" if key else "")
         code, source = f"{request.name}.diff_rows({arguments})", cache.cited(a, b)
     if diff is None:
-        if not _is_small(plan) and request["rows_read"] != (a, b, key, request["other"]):
+        if not _is_small(plan) and request["rows_read"] != (a, b, key, other):
             return ViewResult(drawing=_announcement(plan), code=code, source=source, is_announcement=True)
         diff = cache.row_diff(a, b, key, other)
     kinds = [_KINDS[name] for name in _KINDS if request["row_kind"] in ("all", name)]

@@ -1,4 +1,4 @@
-"""How B differs from A: a part of the comparison, and its rows; no widget."""
+"""How B differs from A, and from another table: a part of the comparison; no widget."""
 
 from __future__ import annotations
 
@@ -49,8 +49,6 @@ def _twins(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
 def compare(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
     """Return the requested part of the comparison."""
     a, b, part = request["a"], request["b"], request["compared"]
-    if part == "rows":
-        return changed_rows(cache, request)
     if part == "another table":
         return changed_rows(cache, request, request["other"]) if request["other"] else _no_table(cache, b)
     if part == "twins":

@@ -10,6 +10,7 @@ import pyarrow as pa
 from snapshot_explorer.analysis.retention import read_readability
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.value_text import WORDS, format_cell, truncate, unit_of
+from snapshot_explorer.core.safe_text import sanitize
 from snapshot_explorer.history import history_of
 from snapshot_explorer.jupyter.explorer.contents.commit_list import commit_rows
 from snapshot_explorer.jupyter.explorer.contents.grid_rows import grid_rows
@@ -31,11 +32,17 @@ _MOST_VALUES = 24
 
 
 def commit(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
-    """Return the commit of B, and the details that its writer stored. Reads only metadata that is not cached."""
-    version = request["b"]
-    rows = request.commit
-    if rows is None or not len(rows):
-        rows = cache.table.history(f"{version}..{version}").to_arrow()
+    """Return the commit of B, and the details that its writer stored. Reads only metadata that is not cached.
+
+    If its rows are to be counted, reads the rows that differ.
+    """
+    version, rows = request["b"], request.commit
+    notes: tuple[str, ...] = ()
+    is_counted = request["rows_counted"] == version
+    if is_counted or rows is None or not len(rows):
+        frame = cache.table.history(f"{version}..{version}", exact=is_counted)
+        rows, notes = frame.to_arrow(), frame.notes if is_counted else ()
+    can_count = not is_counted and rows["rows_inserted"][0].as_py() is None and rows["kind"][0].as_py() is not None
     values = rows.drop_columns(["details"]).to_pylist()[0]
     details = stored_details(rows["details"][0].as_py())
     local = local_text(values["committed_at"], request["zone"]) if values["committed_at"] else ""
@@ -45,7 +52,12 @@ def commit(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
     headline = commit_rows(rows, 0, "rows")["rows"][0]
     return ViewResult(
         drawing=Drawing(title=f"Version {version}", parts=(known, *details)),
-        headline={**headline, "facts": _facts(values)},
+        headline={
+            **headline,
+            "facts": _facts(values),
+            "notes": [*map(sanitize, notes)],
+            "canCount": can_count,
+        },
         code=f"{request.name}.at({version}).commit",
         source=cache.cited(version),
     )
@@ -156,8 +168,10 @@ def health(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
     """Return the health of B, the versions that can be loaded, or the effect of a retention rule."""
     match request["health"]:
         case "problems":
+            found = cache.table.health()
             return ViewResult(
-                drawing=drawing_of(cache.table.health()),
+                drawing=drawing_of(found),
+                findings=found.symptoms,
                 code=f"{request.name}.health()",
                 source=cache.cited(cache.table.current.version),
             )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from snapshot_explorer.analysis.compare import Comparison
     from snapshot_explorer.analysis.diff import RowDiff, RowDiffPlan
     from snapshot_explorer.analysis.health import Health
+    from snapshot_explorer.analysis.health.symptoms import Symptom
     from snapshot_explorer.analysis.retention import Orphans, Verification
     from snapshot_explorer.jupyter.explorer.contents.grid_rows import GridRows
     from snapshot_explorer.results import Frame
@@ -73,6 +74,8 @@ class ViewResult:
     """The parts of a bar above the rest, with how many files each counts."""
     headline: Mapping[str, Any] | None = None
     """The record that the page shows in place of the title, for a commit by `commit_list.commit_rows`."""
+    findings: tuple[Symptom, ...] = ()
+    """What went wrong, which the page lists in place of the first two parts of the drawing for each."""
     choices: tuple[tuple[str, str], ...] = ()
     """The items that can be selected for details, such as manifests or rows: label and value."""
     grid: GridRows | None = None
@@ -91,6 +94,11 @@ class ViewResult:
     """Whether it only announces how much would be read: a button reads it."""
     pages: int = 1
     """The number of pages of its rows."""
+
+    @property
+    def page_drawing(self) -> Drawing:
+        """Return the drawing without the findings, which the page lists itself."""
+        return replace(self.drawing, parts=self.drawing.parts[2 * len(self.findings) :])
 
 
 @dataclass(slots=True)

@@ -68,14 +68,18 @@ const Text = ({ app, name, label = capital(word(name)), ...more }) => html`<${Fi
 const Names = ({ app, name, ...more }) => html`<${Field} app=${app} label=${capital(word(name))} value=${app.state[name].join(",")}
   put=${(text) => app.set({ [name]: text.split(",").map((column) => column.trim()).filter(Boolean) })} ...${more} />`;
 
+/** Return a listener to keys that closes what is open with Escape. */
+const closing = (close) => (event) => event.key === "Escape" && close();
+
 /** Which columns are shown: a list to search and to tick. */
 function Columns({ app }) {
   const [isOpen, setOpen] = useState(false), [text, setText] = useState(""), columns = app.view.columns ?? [];
   const shown = columns.flatMap(([, , isShown], at) => isShown ? [at] : []);
   const toggle = (at) => app.send({ columns: shown.includes(at) ? shown.filter((column) => column !== at) : [...shown, at].sort((a, b) => a - b) });
   const matching = columns.map((column, at) => [...column, at]).filter(([name]) => name.toLowerCase().includes(text.toLowerCase())).slice(0, 200);
-  return html`<button type="button" class="sx-btn" aria-expanded=${String(isOpen)} onClick=${() => setOpen(!isOpen)}>Columns ${number(shown.length)} of ${number(columns.length)}</button>
-    ${isOpen && html`<div class="sx-menu" role="group" aria-label="Columns"><div class="sx-row"><input type="search" aria-label="Find a column" placeholder="Find a column"
+  const key = closing(() => setOpen(false));
+  return html`<button type="button" class="sx-btn" aria-expanded=${String(isOpen)} onKeyDown=${key} onClick=${() => setOpen(!isOpen)}>Columns ${number(shown.length)} of ${number(columns.length)}</button>
+    ${isOpen && html`<div class="sx-menu" role="group" aria-label="Columns" onKeyDown=${key}><div class="sx-row"><input type="search" aria-label="Find a column" placeholder="Find a column"
       value=${text} onInput=${(event) => setText(event.target.value)} /><${Button} label="All columns" title="Show all columns" act=${() => app.send({ columns: [] })} /></div>
       <div class="sx-ticks">${matching.map(([name, type, isShown, at]) => html`<label class="sx-check" key=${at}><input type="checkbox" checked=${isShown} onChange=${() => toggle(at)} />${name}
         <span class="sx-faint">${type}</span></label>`)}</div></div>`}`;
@@ -97,9 +101,9 @@ const Select = ({ app, name, label = capital(word(name)), options = app.page.cho
     onChange=${(event) => app.set({ [name]: event.target.value || null })}>
     ${options.map(([value, text]) => html`<option value=${value} selected=${value === (app.state[name] ?? "")}>${text}</option>`)}</select></label>`;
 
-const Segments = ({ app, name, label }) => html`<div class="sx-seg" role="group" aria-label=${label}>
-  ${app.page.choices[name].map((choice) => html`<button type="button" aria-pressed=${String(app.state[name] === choice)}
-    onClick=${() => app.set({ [name]: choice })}>${word(choice)}</button>`)}</div>`;
+const Segments = ({ app, name, label, choices = app.page.choices[name].map((choice) => [choice, word(choice)]) }) => html`<div class="sx-seg" role="group" aria-label=${label}>
+  ${choices.map(([choice, text]) => html`<button type="button" aria-pressed=${String(app.state[name] === choice)}
+    onClick=${() => app.set({ [name]: choice })}>${text}</button>`)}</div>`;
 
 // The head, the chart and the toolbar
 
@@ -193,14 +197,15 @@ function Bar({ app }) {
     <${Marker} app=${app} name="b" /><${Segments} app=${app} name="measure" label="Bars count" />
     ${active.map((name) => html`<button type="button" class="sx-tag" title="Remove this filter" key=${name}
       onClick=${() => set({ [name]: page.defaults[name] })}>${said[name]?.() ?? `${name}: ${state[name]}`} \u00d7</button>`)}
-    <button type="button" class="sx-btn sx-add" aria-expanded=${String(isOpen)} onClick=${() => setOpen(!isOpen)}>Filters</button>
+    <button type="button" class="sx-btn sx-add" aria-expanded=${String(isOpen)} onKeyDown=${closing(() => setOpen(false))} onClick=${() => setOpen(!isOpen)}>Filters</button>
     <span class="sx-gap"></span>
-    <${Button} label="What went wrong?" title="Look for missing files, numbers that jump, and bad health" act=${() => set({ tab: "health", health: "problems" })} />
+    <${Button} label=${`What went wrong?${page.counts.health === undefined ? "" : ` ${number(page.counts.health)}`}`} name="What went wrong?"
+      title="Look for missing files, numbers that jump, and bad health; they are marked on the chart" act=${() => set({ tab: "health", health: "problems", anomalies: true })} />
     <span><${Button} label=${state.playing ? "Pause" : "Play"} icon=${state.playing ? "pause" : "play"} title="Move B on every second, up to the newest version" act=${() => set({ playing: !state.playing })} />
     <${Copy} icon="copy" text=${page.code} label="Copy history" title=${`Copy history: ${page.code}`} />
     <${Button} label="Save PNG" icon="save" title="Save the chart as a picture"
       act=${(event) => savePng(event.target.closest(".sx-explorer").querySelector(".sx-timeline > canvas"), page.name)} /></span>
-    ${isOpen && html`<div class="sx-filters"><${Select} app=${app} name="kind" options=${[["", "any kind"], ...page.choices.kind.map((kind) => [kind, kind])]} />
+    ${isOpen && html`<div class="sx-filters" onKeyDown=${closing(() => setOpen(false))}><${Select} app=${app} name="kind" options=${[["", "any kind"], ...page.choices.kind.map((kind) => [kind, kind])]} />
       <${Text} app=${app} name="operation" hint="MERGE" /><${Text} app=${app} name="user" hint="part of the name" />
       <${Text} app=${app} name="since" hint="@2026-11-01 or @3d" /><${Text} app=${app} name="until" hint="@2026-11-08" />
       <${Text} app=${app} name="zone" label="Time zone" hint="UTC, local, Europe/Berlin" />
@@ -230,7 +235,7 @@ function Commits({ app }) {
       pages.current.asked.add(at);
       app.send({ commits: at });
     }
-  const [, b] = page.markers, here = [...pages.current.rows].find(([, row]) => row.version === b)?.[0];
+  const [, b] = page.markers, here = page.at ?? undefined;
   useEffect(() => {
     const { current } = scroll;
     if (here === undefined || !current) return;
@@ -246,7 +251,9 @@ function Commits({ app }) {
   };
   const rows = [];
   for (let at = first; at < end; at += 1) rows.push(html`<${Commit} key=${at} app=${app} at=${at} row=${pages.current.rows.get(at)} />`);
-  return html`<div class="sx-list"><${Text} app=${app} name="text" label="Search commits" isHidden hint="Search in what is stored of commits" css="sx-search" />
+  const isAll = (listed.read ?? 0) === page.count;
+  return html`<div class="sx-list"><div class="sx-search"><${Text} app=${app} name="text" label="Search commits" isHidden isLive hint="Search all commits" />
+      <span class="sx-faint sx-number" role="status" title=${isAll ? "" : `The newest ${number(listed.read ?? 0)} are searched and listed`}>${number(count)} of ${number(page.count)}${isAll ? "" : "*"}</span></div>
     <div class="sx-scroll" ref=${scroll} tabIndex="0" role="listbox" aria-label=${`${number(count)} commits, newest first`}
       aria-activedescendant=${here === undefined ? undefined : `${app.id}-${here}`} onKeyDown=${key} onScroll=${(event) => setTop(event.target.scrollTop)}>
     <div style=${{ height: `${count * HIGH}px` }}>${rows}</div>
@@ -343,15 +350,18 @@ const Lanes = ({ app, heads, lanes }) => html`<div class="sx-box"><table class="
 
 /** What a commit did, in a sentence, its facts in columns, and what its writer stored. */
 function CommitView({ app, view }) {
-  const { operation, kind, user, time, message, facts, change } = view.headline, stored = view.parts.slice(1);
+  const { operation, kind, user, time, message, facts, change, notes, canCount } = view.headline, stored = view.parts.slice(1);
   return html`<div class="sx-answer"><b>${operation}</b>${user && html` by <b>${user}</b>`}${time !== null && html`, <span title=${local(time, app.zone)}>${ago(time)}</span>`}
-: <span class="sx-number">${change}</span></div>
+: <span class="sx-number">${change}</span>
+      ${canCount && html` <${Button} label="Count rows" title="Read the rows that differ from the version before, and count those that the commit inserted, updated and deleted" act=${() => app.act("count rows")} />`}</div>
+    ${notes.map((line) => html`<p class="sx-error">${line}</p>`)}
     ${message && html`<p><code class="sx-predicate">${message}</code></p>`}
     <dl class="sx-facts sx-two"><dt>version</dt><dd>${view.headline.version}, ${kind}</dd>${facts.map(([name, text]) => html`<dt>${name}</dt><dd class="sx-number">${text}</dd>`)}</dl>
     ${stored.length > 0 && html`<details class="sx-stored"><summary>What the writer stored (${stored.flatMap((part) => part.pairs ?? []).length} values)</summary>
       ${stored.map((part) => html`<${Part} app=${app} part=${part} />`)}</details>`}
-    <p class="sx-row"><${Button} label="What changed in the rows" title="Compare the rows of A and B" act=${() => app.set({ compared: "rows", tab: "compare" })} />
-      <${Button} label="Look at the data" title="Show rows of B" act=${() => app.set({ tab: "data" })} /></p>`;
+    <p class="sx-row"><${Button} label="What changed in the rows" title="Compare the rows of A and B" act=${() => app.set({ tab: "rows", part: "rows" })} />
+      <${Button} label="Blame or repair rows" title="Show what changed rows, or write the statement that puts them back" act=${() => app.set({ tab: "rows", part: "blame" })} />
+      <${Button} label="Look at the data" title="Show rows of B" act=${() => app.set({ tab: "data", part: "rows" })} /></p>`;
 }
 
 function Source({ app, view, place }) {
@@ -372,6 +382,7 @@ function Content({ app, view, place, children }) {
     ${isEmpty && text && html`<div class="sx-bones" aria-hidden="true">${[60, 90, 75, 85].map((width) => html`<span class="sx-bone" style=${{ width: `${width}%` }}></span>`)}</div>`}
     ${view.parts && html`<div class=${view.error || text ? "sx-stale" : ""}>
       ${view.headline ? html`<${CommitView} app=${app} view=${view} />` : html`<div class="sx-answer" role="heading" aria-level="3">${view.title}</div>
+        ${view.findings.length > 0 && html`<${Findings} app=${app} findings=${view.findings} />`}
         <${Summary} shares=${view.shares} tiles=${view.tiles} />
         ${view.tracks.tracks?.length > 0 && html`<${Tracks} app=${app} tracks=${view.tracks} />`}
         ${view.heat.labels && html`<${Heat} app=${app} heat=${view.heat} />`}
@@ -387,35 +398,78 @@ function Content({ app, view, place, children }) {
 /** What a button has read or done. */
 const Outcome = ({ app, place, view }) => html`<div class="sx-outcome"><${Content} app=${app} view=${view} place=${place} /><${Source} app=${app} view=${view} place=${place} /></div>`;
 
-const RowActions = ({ app }) => html`<section class="sx-section"><div class="sx-row"><${Text} app=${app} name="rows_where" label="Rows where" hint="order_id = 42" css="sx-wide" list=${`${app.id}-rows`} />
+const PARTS = { rows: [["rows", "changed rows"], ["blame", "blame and repair"]], data: [["rows", "rows"], ["bisect", "bisect"], ["blame", "blame and repair"], ["load", "load"]] };
+
+/** What the tabs of rows and of data show: their rows, or what a button has read of them. */
+const partOf = ({ state: { tab, part } }) => (PARTS[tab] ?? []).some(([name]) => name === part) ? part : "rows";
+
+const Parts = ({ app }) => html`<div class="sx-row"><${Segments} app=${{ ...app, state: { ...app.state, part: partOf(app) } }} name="part" label="Show" choices=${PARTS[app.state.tab]} /></div>`;
+
+const RowActions = ({ app }) => html`<div class="sx-row"><${Text} app=${app} name="rows_where" label="Rows where" hint="order_id = 42" css="sx-wide" list=${`${app.id}-rows`} />
     <datalist id=${`${app.id}-rows`}>${app.view.conditions.map((condition) => html`<option value=${condition}></option>`)}</datalist>
     <${Button} label="Blame rows" title="Show every version that changed such rows" act=${() => app.act("blame")} />
     <${Button} label="Trace" title="Show which versions and data files still have such rows" act=${() => app.act("trace")} />
     ${app.page.markers[1] && html`<${Button} label=${`Plan to undo ${app.page.markers[1]}`} title=${`Write the statement that puts back such rows that the commit of version ${app.page.markers[1]} removed or changed; without a condition all of them. Rows that later commits changed are left. It is not run.`}
       act=${() => app.act("undo")} />`}
-    ${app.page.repairVersion && html`<${Button} label=${`Plan repair to ${app.page.repairVersion}`} title=${`Write the statement that puts such rows back as they were at version ${app.page.repairVersion}, which undoes every later commit too; without a condition all rows. It is not run.`}
+    ${app.page.markers[0] && html`<${Button} label=${`Plan repair to ${app.page.markers[0]}`} title=${`Write the statement that puts such rows back as they were at A, version ${app.page.markers[0]}, and say which later rows that undoes; without a condition all rows. It is not run.`}
       act=${() => app.act("repair")} /><${Text} app=${app} name="repair_name" label="for" hint="lake.shop.orders" />`}</div>
-  <${Outcome} app=${app} view=${app.view.blamed} place="blame" /></section>`;
+  <${Outcome} app=${app} view=${app.view.blamed} place="blame" />`;
+
+/** Why a finding is expected: Enter says so. */
+function Reason({ put, leave }) {
+  const box = useRef();
+  useEffect(() => box.current.focus(), []);
+  const key = (event) => {
+    if (event.key === "Escape") leave();
+    else if (event.key === "Enter" && !event.isComposing && event.target.value.trim()) put(event.target.value);
+  };
+  return html`<label class="sx-field"><span>because of</span><input ref=${box} placeholder="a backfill" onKeyDown=${key} onBlur=${leave} /></label>`;
+}
+
+/** What went wrong: a click on a finding shows its evidence; a finding may be expected, for a reason. */
+function Findings({ app, findings }) {
+  const [asked, setAsked] = useState(null), leave = () => setAsked(null);
+  const expect = (at, reason) => {
+    app.send({ expect: [at, reason] });
+    leave();
+  };
+  return html`<ul class="sx-findings">${findings.map(({ text, state, versions }, at) => html`<li class=${`sx-is-${state}`}><i aria-hidden="true"></i>
+    ${versions.length > 0 ? html`<button type="button" class="sx-link" title="Set A and B, and show the evidence" onClick=${() => app.send({ finding: at })}>${text}</button>` : html`<span>${text}</span>`}
+    ${state === "problem" && versions.length > 0 && (asked === at ? html`<${Reason} put=${(reason) => expect(at, reason)} leave=${leave} />`
+      : html`<${Button} label="Expected" title="Say that this is expected, and why: it is no problem then" act=${() => setAsked(at)} />`)}</li>`)}</ul>
+    ${app.page.expected && html`<p class="sx-faint">For the settings that check and health read: <${Copy} text=${app.page.expected} label="Copy TOML" title="Copy TOML of what is expected" /></p>`}`;
+}
+
+/** What the tab of data shows above its rows, and in place of them. */
+const bisect = (app) => {
+  app.set({ part: "bisect" });
+  app.act("bisect");
+};
+const Where = ({ app, isLive }) => html`<${Text} app=${app} name="where" hint="amount > 10" css="sx-wide" isLive=${isLive} />`;
+const Bisect = ({ app }) => html`<${Button} label="Bisect" title="Find the first version, up to B, where the condition holds" act=${() => bisect(app)} />`;
+const DATA = {
+  rows: (app) => html`<div class="sx-row"><${Where} app=${app} isLive=${app.view.isLive} /><${Columns} app=${app} /><${Bisect} app=${app} /></div>`,
+  bisect: (app) => html`<div class="sx-row"><${Where} app=${app} /><${Bisect} app=${app} /></div><${Outcome} app=${app} place="bisect" view=${app.view.bisected} />`,
+  blame: (app) => html`<${RowActions} app=${app} />`,
+  load: (app) => html`<div class="sx-row"><${Text} app=${app} name="variable" hint="df" css="sx-short" /><${Select} app=${app} name="engine" />
+      <${Select} app=${app} name="types" options=${TYPES} /><${Text} app=${app} name="load_limit" number css="sx-short" /><span class="sx-faint">rows, 0 for all</span>
+      <${Button} label="Load as variable" title="Load the rows of B into the variable" act=${() => app.act("load")} /></div>
+      ${app.view.load.line && html`<p><code>${app.view.load.line}</code></p>`}<${Outcome} app=${app} place="load" view=${app.view.load} />`,
+};
 
 /** The controls above and below what a tab shows. */
 const TABS = {
   manifests: (app) => [html`<div class="sx-row"><${Check} app=${app} name="carried" label="Show carried over" title="Show manifests that are in A and in B, however many" /></div>`,
     (app.view.manifest || app.view.entries.error) && html`<section class="sx-section"><${Outcome} app=${app} view=${app.view.entries} place="entries" /></section>`],
   compare: (app) => [html`<div class="sx-row"><${Segments} app=${app} name="compared" label="Show" /></div>
-    ${app.state.compared === "rows" && html`<div class="sx-row"><${Segments} app=${app} name="row_kind" label="Rows" /><${Names} app=${app} name="key" hint="primary key, or a,b" />
-      ${app.view.suggestedKey && html`<${Button} label=${`Key: ${app.view.suggestedKey}`} title="Find updated rows by this column, whose values are unique among the changed rows" act=${() => app.set({ key: [app.view.suggestedKey] })} />`}
-      <${Check} app=${app} name="hide_unchanged" label="Hide unchanged columns" title="Show only the key and columns that changed" /></div>`}
     ${app.state.compared === "another table" && html`<div class="sx-row"><${Text} app=${app} name="other" label="Table" hint="copy@3, or a path" css="sx-wide" />
       <${Names} app=${app} name="key" hint="primary key, or a,b" /><${Segments} app=${app} name="row_kind" label="Rows" /></div>`}
-    ${app.state.compared === "twins" && html`<div class="sx-row"><${Text} app=${app} name="other" label="Table" hint="copy, or a path" css="sx-wide" /></div>`}`,
-    app.state.compared === "rows" && html`<${RowActions} app=${app} />`],
-  data: (app) => [html`<div class="sx-row"><${Text} app=${app} name="where" hint="amount > 10" css="sx-wide" isLive=${app.view.isLive} /><${Columns} app=${app} />
-      <${Button} label="Bisect" title="Find the first version, up to B, where the condition holds" act=${() => app.act("bisect")} /></div>
-    <${Outcome} app=${app} place="bisect" view=${app.view.bisected} />`,
-    html`<${RowActions} app=${app} /><section class="sx-section"><div class="sx-row"><${Text} app=${app} name="variable" hint="df" css="sx-short" /><${Select} app=${app} name="engine" />
-      <${Select} app=${app} name="types" options=${TYPES} /><${Text} app=${app} name="load_limit" number css="sx-short" /><span class="sx-faint">rows, 0 for all</span>
-      <${Button} label="Load as variable" title="Load the rows of B into the variable" act=${() => app.act("load")} /></div>
-      ${app.view.load.line && html`<p><code>${app.view.load.line}</code></p>`}<${Outcome} app=${app} place="load" view=${app.view.load} /></section>`],
+    ${app.state.compared === "twins" && html`<div class="sx-row"><${Text} app=${app} name="other" label="Table" hint="copy, or a path" css="sx-wide" /></div>`}`],
+  rows: (app) => partOf(app) === "blame" ? [html`<${Parts} app=${app} /><${RowActions} app=${app} />`]
+    : [html`<${Parts} app=${app} /><div class="sx-row"><${Segments} app=${app} name="row_kind" label="Rows" /><${Names} app=${app} name="key" hint="primary key, or a,b" />
+      ${app.view.suggestedKey && html`<${Button} label=${`Key: ${app.view.suggestedKey}`} title="Find updated rows by this column, whose values are unique among the changed rows" act=${() => app.set({ key: [app.view.suggestedKey] })} />`}
+      <${Check} app=${app} name="hide_unchanged" label="Hide unchanged columns" title="Show only the key and columns that changed" /></div>`],
+  data: (app) => [html`<${Parts} app=${app} />${DATA[partOf(app)](app)}`],
   files: (app) => [html`<div class="sx-row"><${Segments} app=${app} name="file_view" label="Show" />
     ${app.state.file_view === "lifetimes" && html`<${Check} app=${app} name="missing" label="Look for files" title="List the folders, to mark the files that are missing" />`}</div>
     ${app.state.file_view === "list" && html`<div class="sx-row"><${Text} app=${app} name="partition" hint="dt=2026-11" /><${Select} app=${app} name="file_order" />
@@ -429,21 +483,22 @@ const TABS = {
 };
 
 function Panel({ app }) {
-  const { page: { tabs }, state: { tab }, view } = app, shown = view.tab === tab ? view : { conditions: [], blamed: {}, bisected: {}, load: {}, entries: {} };
+  const { page: { tabs, counts }, state: { tab }, view } = app, hasView = partOf(app) === "rows", shown = view.tab === tab ? view : { conditions: [], blamed: {}, bisected: {}, load: {}, entries: {} };
   const mine = { ...app, view: shown }, [above, below] = TABS[tab]?.(mine) ?? [];
+  const choose = (name) => name !== tab && app.set({ tab: name, part: "rows" });
   const key = (event) => {
     const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key], at = tabs.indexOf(tab);
     if (!by) return;
     const next = tabs[(at + by + tabs.length) % tabs.length];
-    app.set({ tab: next });
+    choose(next);
     event.currentTarget.querySelector(`[data-tab=${next}]`).focus();
     event.preventDefault();
   };
-  return html`<div class="sx-panel"><div class="sx-tabs" role="tablist" onKeyDown=${key}>${tabs.map((name) => html`<button type="button" role="tab" data-tab=${name}
-      aria-selected=${String(name === tab)} tabIndex=${name === tab ? 0 : -1} aria-controls=${`${app.id}-panel`} onClick=${() => app.set({ tab: name })}>${capital(name)}</button>`)}</div>
+  return html`<div class="sx-panel"><div class="sx-tabs" role="tablist" onKeyDown=${key}>${tabs.map((name) => html`<button type="button" role="tab" data-tab=${name} aria-label=${capital(name)}
+      aria-selected=${String(name === tab)} tabIndex=${name === tab ? 0 : -1} aria-controls=${`${app.id}-panel`} onClick=${() => choose(name)}>${capital(name)}${counts[name] !== undefined && html`<em>${number(counts[name])}</em>`}</button>`)}</div>
     <div class="sx-pane" role="tabpanel" id=${`${app.id}-panel`} aria-label=${capital(tab)} tabIndex="0">${above}
-      <${Content} app=${mine} view=${shown} place=${tab}>${below}</${Content}></div>
-    <${Source} app=${mine} view=${shown} place=${tab} /></div>`;
+      ${hasView && html`<${Content} app=${mine} view=${shown} place=${tab}>${below}</${Content}>`}</div>
+    ${hasView && html`<${Source} app=${mine} view=${shown} place=${tab} />`}</div>`;
 }
 
 let ids = 0;
@@ -477,12 +532,12 @@ function App({ model, id }) {
     <div class="sx-body"><${Commits} app=${app} /><${Panel} app=${app} /></div>`;
 }
 
-const LAKE = ["overview_html", "names", "filter", "order", "can_follow", "follows", "problem", "explorer"];
+const LAKE = ["overview_html", "names", "filter", "order", "descending", "can_follow", "follows", "problem", "explorer"];
 
 /** A lake: its overview, filtered, sorted and followed. A click on the name of a table shows its explorer below. */
 function Lake({ model }) {
   const [, redraw] = useReducer((count) => count + 1, 0), overview = useRef(), below = useRef();
-  const [content, names, filter, order, canFollow, follows, problem, opened] = LAKE.map((name) => model.get(name));
+  const [content, names, filter, order, isDescending, canFollow, follows, problem, opened] = LAKE.map((name) => model.get(name));
   const set = (values) => model.send({ set: values }), manager = model.widget_manager;
   const open = (name) => {
     if (manager) model.send({ open: name });
@@ -494,18 +549,23 @@ function Lake({ model }) {
   }, []);
   useLayoutEffect(() => {
     overview.current.innerHTML = content;  // the kernel has escaped its texts
+    for (const head of overview.current.querySelectorAll("thead th")) {
+      const name = head.textContent, isSorted = name === order;
+      if (isSorted) head.setAttribute("aria-sort", isDescending ? "descending" : "ascending");
+      head.replaceChildren(Object.assign(document.createElement("button"), { className: "sx-sort", type: "button", title: `Sort by ${name}`,
+        textContent: `${name}${isSorted ? (isDescending ? " \u25bc" : " \u25b2") : ""}`, onclick: () => model.send({ sort: name }) }));
+    }
     [...overview.current.querySelector("table")?.tBodies[0]?.rows ?? []].forEach(({ cells: [, cell] }, at) => {
       const button = Object.assign(document.createElement("button"), { className: "sx-link", type: "button", textContent: cell.textContent,
         title: "Open the explorer of the table", onclick: () => open(names[at]) });
       cell.replaceChildren(button);
     });
-  }, [content, names]);
+  }, [content, names, order, isDescending]);
   useEffect(() => {
     if (opened && manager) manager.get_model(opened.replace("IPY_MODEL_", "")).then((child) => manager.create_view(child)).then(({ el }) => below.current.replaceChildren(el));
   }, [opened]);
   return html`<p class="sx-restarted">The kernel restarted: run this cell again.</p><div class="sx-bar">
       <label class="sx-field"><span>Filter</span><input type="search" value=${filter} placeholder="orders, late, delta" onInput=${(event) => set({ filter: event.target.value })} /></label>
-      <label class="sx-field"><span>Sort by</span><select onChange=${(event) => set({ order: event.target.value })}>${model.get("orders").map((name) => html`<option selected=${name === order}>${name}</option>`)}</select></label>
       <span class="sx-gap"></span><button type="button" class="sx-btn sx-live" disabled=${!canFollow} aria-pressed=${String(follows)} onClick=${() => set({ follows: !follows })}
         title="Look for new commits every now and then">Live</button>
       ${problem && html`<div class="sx-error" role="alert">${problem}</div>`}</div>

@@ -17,7 +17,9 @@ const UNITS = [["a minute", 60 * SECOND], ["10 minutes", HOUR / 6], ["an hour", 
 const MONDAY = 3 * DAY;  // from the Monday before the epoch
 const USUAL = 0.95, OUTLIER = 4, ROOM = 1.5;  // a bar is cut that is so many times as high as this share of all bars
 const FLAT = 0.8;  // of the highest total: above it the line begins at the lowest instead of 0
-const FEWEST_BARS = 8, NAMED_CUTS = 6, MARK = 9;
+const WIDEST = 56, NEAR = 6;  // pixels of the widest bar, and of a pointer beside a marker
+const FEWEST_BARS = 8, MARK = 9;
+const LABELED = 1.22;  // the room on the side of cut bars, whose heights are beyond them
 const READABLE = ["", "only metadata is left", "cannot be loaded"];
 const KINDS = { uint8: Uint8Array, uint16: Uint16Array, uint32: Uint32Array, float64: Float64Array, int64: BigInt64Array };
 
@@ -245,7 +247,7 @@ export class Timeline {
     this.flags(plot);
     this.markers(plot);
     if (this.cursor !== null) trace(ink, `M${at(data.x[this.cursor])},${TOP}V${bottom}`, this.faint, 1);
-    if (this.drag?.moved) {
+    if (this.drag?.moved && !(this.drag.marker >= 0)) {
       ink.fillStyle = "rgba(0,114,178,0.2)";
       ink.fillRect(Math.min(this.drag.from, this.drag.to), TOP, Math.abs(this.drag.to - this.drag.from), height);
     }
@@ -306,18 +308,12 @@ export class Timeline {
     return { starts, name, count, kinds, byKind, heights, quiet, tops: this.tops(isQuiet ? quiet : heights) };
   }
 
-  /**
-   * Return how high bars are drawn up and down: a few that are far higher than all others are cut. On a side with few
-   * bars the others are those of the other side, so that one compaction does not flatten all appends.
-   */
+  /** Return how high bars are drawn up and down: a few that are far higher than all others are cut, on both sides alike. */
   tops(heights) {
-    const sides = heights.map((side) => side.filter((height) => height > 0).sort());
-    return sides.map((side, way) => {
-      const most = side[side.length - 1] ?? 0, others = side.length < FEWEST_BARS ? sides[1 - way] : side;
-      const usual = others[Math.floor((others.length - 1) * USUAL)] ?? 0;
-      const isCut = !this.isFull && others.length >= FEWEST_BARS && most > OUTLIER * usual;
-      return isCut ? ROOM * usual : most;
-    });
+    const all = Float64Array.from(heights.flatMap((side) => [...side.filter((height) => height > 0)])).sort();
+    const usual = all[Math.floor((all.length - 1) * USUAL)] ?? 0, most = all[all.length - 1] ?? 0;
+    const limit = !this.isFull && all.length >= FEWEST_BARS && most > OUTLIER * usual ? ROOM * usual : most;
+    return heights.map((side) => side.reduce((highest, height) => Math.max(highest, Math.min(limit, height)), 0));
   }
 
   axes({ at, share, left, right, bottom }, low, high) {
@@ -329,7 +325,8 @@ export class Timeline {
     }
     if (min === max || min < max * FLAT) min = Math.min(min, 0);
     const [up, down] = this.stacks.tops;
-    const zero = -1.05 * down, top = up || down ? zero + (1.03 * up - zero) / data.room : 1;
+    const [above, under] = this.stacks.tops.map((most, way) => this.stacks.heights[way].some((height) => height > most) ? LABELED : 1.04);
+    const zero = -under * down, top = up || down ? zero + (above * up - zero) / data.room : 1;
     this.bar = (value) => share(BARS + ((value - zero) / (top - zero)) * (1 - BARS));
     const peak = max || min ? max + 0.05 * (max - min) : 1;
     this.height = (value) => share(((value - min) / (peak - min)) * LINE);
@@ -370,12 +367,12 @@ export class Timeline {
 
   bars({ at, ratio, right }) {
     const { ink, data, stacks: { starts, count, kinds, byKind, heights, quiet, tops, name } } = this;
-    const zero = this.bar(0);
+    const ends = [-Infinity, -Infinity];  // of the labels on each side
     let cut = 0;
     for (let bar = 0; bar < count; bar += 1) {
       const first = at(data.x[starts[bar]] - 0.5), last = at(data.x[(starts[bar + 1] ?? data.count) - 1] + 0.5);
       const gap = name ? Math.min(1, (last - first) * 0.2) : (last - first) * 0.15;
-      const width = Math.max(2, last - first - gap), x = (first + last - width) / 2;
+      const width = Math.max(2, Math.min(WIDEST, last - first - gap)), x = (first + last - width) / 2;
       [1, -1].forEach((sign, way) => {
         let sum = 0;
         const most = tops[way], height = heights[way][bar], rewritten = Math.min(most, quiet[way][bar]);
@@ -393,7 +390,9 @@ export class Timeline {
           ink.fillRect(x, Math.min(y0, y1), width, Math.max(1, Math.abs(y0 - y1)));
           sum += value;
         }
-        if (height > most) this.cut(x, width, right, this.bar(sign * most), sign, (cut += 1) <= NAMED_CUTS && height);
+        if (height <= most) return;
+        cut += 1;
+        ends[way] = this.cut(x, width, right, this.bar(sign * most), sign, short(height), ends[way]);
       });
     }
     if (this.listed !== `${name} ${cut} ${this.isFull}`) {
@@ -410,16 +409,18 @@ export class Timeline {
     return this.fillings.get(key);
   }
 
-  /** Mark a bar that is higher than it is drawn, with its height on the side that has room for it. */
-  cut(x, width, right, y, sign, height) {
-    const { ink } = this, middle = x + width / 2;
-    trace(ink, `M${middle - 4},${y + sign * 2}h8L${middle},${y - sign * 5}z`, this.faint);
-    if (!height) return;
+  /** Break a bar that is higher than it is drawn, with its height beyond its end unless a label is there; return where labels end. */
+  cut(x, width, right, y, sign, text, end) {
+    const { ink } = this, half = ink.measureText(text).width / 2, middle = Math.min(x + width / 2, right - half);
+    ink.globalCompositeOperation = "destination-out";
+    trace(ink, `M${x - 1},${y + sign * 10}l${width + 2},-4`, "#000", 3);
+    ink.globalCompositeOperation = "source-over";
+    if (middle - half < end + 4) return end;
     ink.fillStyle = this.faint;
-    const text = short(height), isLeft = x + width + 4 + ink.measureText(text).width > right;
-    ink.textAlign = isLeft ? "right" : "left";
+    ink.textAlign = "center";
     ink.textBaseline = "middle";
-    ink.fillText(text, isLeft ? x - 4 : x + width + 4, y + sign * 20);
+    ink.fillText(text, middle, y - sign * 9);
+    return middle + half;
   }
 
   /** Draw the totals as steps, with a gap where they are not known. */
@@ -470,15 +471,18 @@ export class Timeline {
   /** Draw the markers; an arrow to each that lies before or after what is shown. */
   markers({ at, left, right, bottom }) {
     const { ink, data, versions } = this;
+    this.letters = [];
     MARKERS.forEach(([letter, color, dash], i) => {
       const index = this.index(versions[i]), version = BigInt(versions[i] || data.version[0]);
       const side = version < data.version[0] ? -1 : version > data.version[data.count - 1] ? 1 : 0;
       if (index < 0 && !side) return;
-      const x = index >= 0 ? at(data.x[index]) : side < 0 ? left + 12 + 34 * i : right - 12 - 34 * (1 - i);
-      if (index >= 0) trace(ink, `M${x},${TOP - 4}V${bottom}`, color, 1.5, dash);
+      const isDragged = this.drag?.marker === i;
+      const x = isDragged ? at(data.x[nearest(data.x, this.place(this.drag.to))]) : index >= 0 ? at(data.x[index]) : side < 0 ? left + 12 + 34 * i : right - 12 - 34 * (1 - i);
+      this.letters[i] = x;
+      if (index >= 0 || isDragged) trace(ink, `M${x},${TOP - 4}V${bottom}`, color, 1.5, dash);
       this.letter(letter, color, x);
       ink.fillStyle = color;
-      if (index < 0) ink.fillText(side < 0 ? "\u2190" : "\u2192", x + side * 15, 9.5);
+      if (index < 0 && !isDragged) ink.fillText(side < 0 ? "\u2190" : "\u2192", x + side * 15, 9.5);
     });
   }
 
@@ -557,16 +561,22 @@ export class Timeline {
 
   move(event) {
     if (!this.data?.count || !this.at) return;
+    this.canvas.style.cursor = this.drag?.marker >= 0 || this.markerAt(event) >= 0 ? "ew-resize" : "";
     if (this.drag) {
       this.drag.to = event.offsetX;
       this.drag.moved ||= Math.abs(this.drag.to - this.drag.from) > CLICK;
     }
-    this.tell(this.drag?.moved ? null : nearest(this.data.x, this.place(event.offsetX)));
+    this.tell(this.drag?.moved && !(this.drag.marker >= 0) ? null : nearest(this.data.x, this.place(event.offsetX)));
+  }
+
+  /** Return the marker, 0 or 1, whose letter or line a pointer is on; -1 if it is on none. B is above A. */
+  markerAt({ offsetX, offsetY }) {
+    return (this.letters ?? []).findLastIndex((x) => Math.abs(offsetX - x) < (offsetY < TOP ? 2 * NEAR : NEAR));
   }
 
   press(event) {
     if (event.button || !this.data?.count) return;
-    this.drag = { from: event.offsetX, to: event.offsetX, moved: false };
+    this.drag = { from: event.offsetX, to: event.offsetX, moved: false, marker: this.markerAt(event) };
     this.canvas.setPointerCapture(event.pointerId);
   }
 
@@ -575,7 +585,8 @@ export class Timeline {
     this.drag = null;
     if (!drag || !this.data?.count) return;
     const { version, x } = this.data;
-    if (drag.moved) this.model.send({ window: [drag.from, drag.to].map((pixel) => String(version[nearest(x, this.place(pixel))])) });
+    if (drag.moved && drag.marker >= 0) this.pick(nearest(x, this.place(event.offsetX)), drag.marker === 0);
+    else if (drag.moved) this.model.send({ window: [drag.from, drag.to].map((pixel) => String(version[nearest(x, this.place(pixel))])) });
     else this.pick(nearest(this.data.x, this.place(event.offsetX)), event.shiftKey);
   }
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
 from snapshot_explorer.analysis.profile import read_totals
+from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.history import history_of
 from snapshot_explorer.jupyter.explorer.work import Job, Work
 from snapshot_explorer.view.timeline.columns import TableFacts
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    import pyarrow as pa
 
     from snapshot_explorer.jupyter.explorer.reading import Log
     from snapshot_explorer.jupyter.explorer.state import ExplorerState
@@ -30,13 +31,27 @@ class FactsReader:
         self._anomalies: pa.Table | None = None
 
     @property
-    def key(self) -> tuple[int, int]:
-        """Return a value that changes whenever something was read."""
-        return id(self._totals), id(self._anomalies)
+    def key(self) -> tuple[object, ...]:
+        """Return a value that changes whenever something was read, or is expected."""
+        return id(self._totals), id(self._anomalies), self._expected
 
     def facts(self, log: Log) -> TableFacts:
-        """Return the facts read so far."""
-        return TableFacts(branches=log.branches_by_version(), totals=self._totals, anomalies=self._anomalies)
+        """Return the facts read so far; without the anomalies that the user expects."""
+        marked = self._anomalies
+        if marked is not None and self._expected:
+            marked = marked.filter(pc.invert(pc.is_in(marked["version"], pa.array(self._expected, pa.int64()))))
+        return TableFacts(branches=log.branches_by_version(), totals=self._totals, anomalies=marked)
+
+    def files_at(self, version: int | None) -> int | None:
+        """Return the number of data files of a version; None unless it was read."""
+        if self._totals is None or version is None:
+            return None
+        rows = self._totals.filter(pc.equal(self._totals["version"], version))["files"].to_pylist()
+        return rows[0] if rows else None
+
+    @property
+    def _expected(self) -> tuple[int, ...]:
+        return tuple(item.version for item in history_of(self._table).open_branch.expected)
 
     def read(self, log: Log) -> None:
         """Read the facts of a new log."""
