@@ -261,6 +261,8 @@ def test_what_cannot_be_read_makes_unknown_what_would_be_freed(damaged, memory_r
     assert not len(usage.removal.freed)
     assert "Without version 3: unknown." in repr(usage)
     assert "What would be freed is unknown" in repr(usage)
+    assert usage.verdict.endswith("and there may be more.")
+    assert usage.summary["group"].to_pylist() == ["newest version", "others, as far as known"]
 
 
 def test_a_range_frees_what_only_its_versions_have(scenario):

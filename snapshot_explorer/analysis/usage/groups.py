@@ -13,6 +13,7 @@ from snapshot_explorer.core import frames
 from snapshot_explorer.core.errors import InvalidArgumentError
 from snapshot_explorer.history import History
 
+ONLY_OLDER = "only older versions"
 _MB = 1_000_000
 _CLASSES = (
     (1 * _MB, "below 1 MB"),
@@ -24,8 +25,15 @@ _CLASSES = (
 _LARGEST = "512 MB and more"
 
 
-def summary_rows(files: HeldFiles) -> list[dict[str, object]]:
-    """Return rows of USAGE that count each file once: live, held by holders of one kind only, or of several."""
+def summary_rows(holders: Holders) -> list[dict[str, object]]:
+    """Return rows of USAGE that count each file once: live, held by holders of one kind only, or of several.
+
+    If something that may hold files could not be read, all files that are not live are in one row.
+    """
+    files = holders.files
+    newest = _row(files, "newest version", files.is_live)
+    if holders.unread:
+        return [newest, _row(files, "others, as far as known", ~files.is_live)]
     kinds = {
         "older versions": files.plain_holders > 0,
         "tags": files.tag_holders + _others(files, "tags") > 0,
@@ -33,7 +41,7 @@ def summary_rows(files: HeldFiles) -> list[dict[str, object]]:
         "versions on no branch": _others(files, "versions on no branch") > 0,
     }
     number = sum(held.astype(np.int64) for held in kinds.values())
-    rows = [_row(files, "newest version", files.is_live)]
+    rows = [newest]
     for name, held in kinds.items():
         if name == "older versions" or held.any():
             rows.append(_row(files, f"only {name}", held & (number == 1) & ~files.is_live))

@@ -13,6 +13,7 @@ import pyarrow as pa
 from snapshot_explorer.analysis.usage.beside import changelog_row, orphan_row
 from snapshot_explorer.analysis.usage.freeing import FreeingExpiry, expiry_that_frees, parse_size
 from snapshot_explorer.analysis.usage.groups import (
+    ONLY_OLDER,
     by_commits,
     by_holder,
     by_partition,
@@ -91,8 +92,10 @@ class Usage(Shown):
         rows = self.summary.to_arrow()
         of_versions = rows.filter(rows["live_files"].is_valid())
         total = format_total_size(of_versions["size_bytes"])
-        live, older = (format_total_size(rows.slice(index, 1)["size_bytes"]) for index in (0, 1))
-        return f"The newest version has {live} of {total} in data files. Only older versions hold {older}."
+        live, others = (format_total_size(rows.slice(index, 1)["size_bytes"]) for index in (0, 1))
+        if rows["group"][1].as_py() != ONLY_OLDER:
+            return f"The newest version has {live} in data files. Others are known of {others}, and there may be more."
+        return f"The newest version has {live} of {total} in data files. Only older versions hold {others}."
 
 
 def usage_of(
@@ -112,7 +115,7 @@ def usage_of(
     files = holders.files
     newest = int(files.plain[-1]) if len(files.plain) else None
     noun, group = _GROUPS[by]
-    rows, unread = summary_rows(files), list(holders.unread)
+    rows, unread = summary_rows(holders), list(holders.unread)
     if everything:
         beside = [orphan_row(history)]
         beside += [] if history.table_format.changelogs is None else [changelog_row(holders)]
