@@ -436,6 +436,8 @@ SAMPLED = {
     "tests/table/test_verify_as_read.py": 3,
     "tests/table/test_warnings.py::test_a_warning": 6,
     "tests/table/test_wide.py::test_what_is_drawn": 3,
+    "tests/usage/test_usage.py::test_usage_of_random": 3,
+    "tests/usage/test_usage.py::test_usage_of_tables": 4,
     "tests/view/test_figures.py": 2,
     "tests/view/test_tracks.py": 2,
 }

@@ -314,6 +314,22 @@ def _health(request: ToolRequest) -> Answer:
     )
 
 
+def _usage(request: ToolRequest) -> Answer:
+    usage = request.table.usage(**request.chosen)
+    once = usage.summary.to_arrow().select(["group", "files", "size_bytes"]).to_pylist()
+    facts: dict[str, object] = {"each_file_once": once}
+    if usage.expiry is not None:
+        facts |= {"freed_bytes": usage.expiry.freed_bytes, "is_enough": usage.expiry.is_enough}
+    return Answer(
+        text=usage.verdict,
+        versions=[] if usage.version is None else [usage.version],
+        facts=facts,
+        statements=[] if usage.expiry is None else [command for _, command in usage.expiry.retention.commands],
+        rows=usage.groups,
+        not_checked=(*usage.unread, *usage.notes),
+    )
+
+
 def _repair_plan(request: ToolRequest) -> Answer:
     repair = request.table.repair(**request.chosen)
     counts = ", ".join(f"{number:,} {name}" for name, number in repair.counts.items())
@@ -493,6 +509,24 @@ TOOLS: Sequence[AgentTool] = (
         parameters=(_PATH, _VERSION, _BRANCH),
         rows="a finding each: state, number, thresholds, advice",
         calls={"table.health": {"ref": "version"}},
+    ),
+    AgentTool(
+        name="usage",
+        use="Use for what a table stores and why: bytes of the newest version, and bytes that older versions, tags and "
+        "branches hold; who added them; which expiry frees enough. Nothing is deleted. Metadata only: reads the log.",
+        run=_usage,
+        parameters=(
+            _PATH,
+            Parameter(
+                name="by",
+                meaning="holder, version, commit, operation, user, day, partition, size, or time for growth; holder "
+                "without it",
+            ),
+            Parameter(name="to_free", meaning="find the mildest expiry that frees this, such as 5 GB"),
+            _BRANCH,
+        ),
+        rows="a group each: files and bytes, live, held, and exclusive ones that nothing else holds; null if unknown",
+        calls={"table.usage": {}},
     ),
     AgentTool(
         name="repair_plan",

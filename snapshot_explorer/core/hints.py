@@ -51,6 +51,7 @@ VERBS: Mapping[str, tuple[str, ...]] = {
     "table.row_history": ("where",),
     "table.tags": (),
     "table.trace": ("where",),
+    "table.usage": ("by",),
     "table.verify": ("level",),
     "twins": ("path", "other"),
 }

@@ -207,12 +207,12 @@ def others_in(storage: Storage, table_format: type[TableFormat], folders: Collec
 
 
 def _what_is_there(storage: Storage, name: str | None) -> str:
-    noun = f"{name or _listed([item.name.capitalize() for item in FORMATS])} table"
+    noun = f"{name or _listed([item.title for item in FORMATS])} table"
     entries = storage.list("")
     if not entries:
         return f"No {noun} at {storage.root}: the folder is missing or empty. Check the path and the options."
     folders = ", ".join(
-        f"{table_format.name.capitalize()} tables {'/ and '.join(sorted(table_format.metadata_layout.folders))}/"
+        f"{table_format.title} tables {'/ and '.join(sorted(table_format.metadata_layout.folders))}/"
         for table_format in FORMATS
         if table_format.metadata_layout.folders
     )

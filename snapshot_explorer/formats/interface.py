@@ -199,7 +199,7 @@ class TableFormat(ABC):
         """
         if branch is not None:
             raise TableNotFoundError(
-                f"{storage.root} has no branch {branch!r}: {self.name.capitalize()} tables have no branches. Open it "
+                f"{storage.root} has no branch {branch!r}: {self.title} tables have no branches. Open it "
                 "without a branch."
             )
         self._storage = storage
@@ -332,7 +332,7 @@ class TableFormat(ABC):
         """
         raise UnsupportedFeatureError(
             Message(
-                f"{self.name.capitalize()} tables record no changes of rows. ",
+                f"{self.title} tables record no changes of rows. ",
                 Hint("table.diff_rows", {"a": first, "b": last}),
                 " compares two versions.",
             )

@@ -394,7 +394,7 @@ class History:
         """Check that tables of the format have branches."""
         if self.table_format.branches.main is None:
             raise InvalidArgumentError(
-                f"{self.name} is a {self.table_format.name.capitalize()} table, and this format has no branches. Use a "
+                f"{self.name} is a {self.table_format.title} table, and this format has no branches. Use a "
                 "version, such as 17, latest~2 or @2h."
             )
 

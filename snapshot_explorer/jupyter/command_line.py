@@ -20,6 +20,7 @@ ALIASES = MappingProxyType(
         "describe": ("show", "--schema"),
         "watch": ("explore", "--follow"),
         "diff3": ("diff", "--three-way"),
+        "du": ("usage",),
         "expire": ("retention",),
         "vacuum": ("retention",),
     }

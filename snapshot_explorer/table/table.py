@@ -44,6 +44,7 @@ from snapshot_explorer.analysis.rows import (
     duplicate_key_versions,
     trace,
 )
+from snapshot_explorer.analysis.usage import Usage, usage_of
 from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotExplorerError
 from snapshot_explorer.core.hints import Hint, Message, join
 from snapshot_explorer.core.refs import Ref, RefLike, is_newest_state, parse_ref
@@ -409,6 +410,42 @@ class Table(VersionedTable, Shown):
             UnsupportedFeatureError: The result cannot be determined exactly.
         """
         return retention_of(self._open.format, self.lifetimes(), keep=keep, keep_last=keep_last, name=self.name)
+
+    @_reads_metadata_once
+    def usage(
+        self,
+        by: str = "holder",
+        *,
+        without: RefLike | Sequence[RefLike] | None = None,
+        to_free: int | str | None = None,
+        price: float | None = None,
+        everything: bool = False,
+    ) -> Usage:
+        """Return who holds the bytes of the table, each data file counted once, and what could be freed.
+
+        A file is live if the newest version has it; others are held by older versions, tags, branches, or versions on
+        no branch. Computed from metadata: whether the files exist is not looked at. What the engine's own expiry would
+        delete, by its rules, is in `retention`. Reads what `lifetimes` reads, for each branch, and the tags; for
+        commit, operation, user, day and time also commits.
+
+        Args:
+            by: `holder`, or `version` (what only this version holds), or an attribute of files, by which each is in
+                one group: `commit` that added it, its `operation`, `user` or `day` (UTC), `partition`, or `size`. With
+                `time`, live and held bytes at each version, and write amplification; small files and delete files over
+                time are in `health(between="..")`.
+            without: Versions, ranges `A..B`, tags (`tag:v1`) and branches (`branch:dev`): `removal` of the result has
+                the files that nothing else holds.
+            to_free: Bytes, or text such as `1.5 GB`: `expiry` of the result keeps the most of the newest versions of
+                what frees at least as much, with the call of `retention` and the engine's command. Reads what
+                `retention` reads.
+            price: Per GB (10^9 bytes) and month: adds a column `cost_per_month`.
+            everything: Also count changelogs, for which commits are read again, and orphaned files older than three
+                days, which costs what `orphans` costs: `summary` has a row for each.
+
+        Raises:
+            UnsupportedFeatureError: `by` is `column`; or, with `to_free`, as `retention`.
+        """
+        return usage_of(self._past, by=by, without=without, to_free=to_free, price=price, everything=everything)
 
     @_reads_metadata_once
     def verify(self, level: Level = "existence", *, resume: Verification | bool | None = None) -> Verification:

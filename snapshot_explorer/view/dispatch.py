@@ -30,6 +30,7 @@ MODULES = {
     "analysis.profile.profiles.Profile": "profiles",
     "analysis.repair.repair.Repair": "repairs",
     "analysis.rows.trace_result.Trace": "traces",
+    "analysis.usage.report.Usage": "usages",
     "lake.table_twins.Twins": "lakes",
     "lake.overview.LakeOverview": "lakes",
     "analysis.compare.comparison.Comparison": "comparisons",

@@ -36,6 +36,7 @@ CALLS = [
     ("sql", {"query": "describe o", "tables": {"o": "{lake}/orders"}}),
     ("health", {"path": "{lake}/orders"}),
     ("health", {"path": "{lake}/shipments", "version": "latest^"}),
+    ("usage", {"path": "{lake}/orders", "by": "version", "to_free": "50 kB"}),
     ("repair_plan", {"path": "{lake}/payments", "to": "10"}),
     ("repair_plan", {"path": "{lake}/payments", "undo": "21", "key": ["payment_id"]}),
 ]
@@ -88,7 +89,7 @@ def test_every_call_that_is_suggested_can_be_made(agent, name, arguments):
 
 
 def test_there_are_a_dozen_tools_and_every_one_is_described_for_a_model():
-    assert len(TOOLS) == 13
+    assert len(TOOLS) == 14
     for tool in TOOLS:
         assert tool.use.startswith(("Use ", "Start here "))
         assert len(tool.use) > 100

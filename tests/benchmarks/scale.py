@@ -83,6 +83,7 @@ _ON_FILES: Mapping[str, Callable[[Any], object]] = {
     "health": lambda table: table.health(),
     "readability": lambda table: table.verify().versions,
     "retention": lambda table: table.retention("5m"),
+    "usage": lambda table: table.usage(),
 }
 _ON_COMMITS: Mapping[str, Callable[[Any], object]] = {
     "versions": lambda table: table.versions(),
@@ -95,6 +96,7 @@ _ON_COMMITS: Mapping[str, Callable[[Any], object]] = {
     "compare": _compared,
     "readability": lambda table: table.verify().versions,
     "retention": lambda table: table.retention("5m"),
+    "usage": lambda table: table.usage(),
 }
 _ON_PARTITIONS: Mapping[str, Callable[[Any], object]] = {
     "files": lambda table: table.current.files(),
@@ -107,6 +109,7 @@ _ON_PARTITIONS: Mapping[str, Callable[[Any], object]] = {
     "health": lambda table: table.health(),
     "readability": lambda table: table.verify().versions,
     "retention": lambda table: table.retention("5m"),
+    "usage": lambda table: table.usage(),
 }
 _ON_COLUMNS: Mapping[str, Callable[[Any], object]] = {
     "schema, drawn": lambda table: repr(table.at("latest").schema),

@@ -401,11 +401,11 @@ def test_help_of_load_reads_well(shell):
     ]
 
 
-def test_there_are_26_commands_and_the_help_groups_them_by_question(shell):
+def test_there_are_27_commands_and_the_help_groups_them_by_question(shell):
     questions = [question for question, _ in groupby(command.question for command in COMMANDS)]
     listed = shell.ok("%snapshot help").shown["text/plain"]
 
-    assert len(COMMANDS) == 26
+    assert len(COMMANDS) == 27
     assert questions == list(get_args(Question))
     assert [line for line in listed.splitlines() if line in questions] == questions
 
@@ -490,6 +490,24 @@ def test_retention_refuses_invalid_input(orders):
         "--keep-last must be a whole number, 1 or more, got '-1'."
     )
     assert "keep_last must be 1 to 2,147,483,647, got 0" in orders.fails("%snapshot retention --keep-last 0")
+
+
+def test_usage_counts_the_bytes_and_what_would_be_freed(orders):
+    cell = orders.ok("%snapshot du --by version --without 1 --without 2 --to-free 1B --price 0.02 --everything")
+
+    table = orders.ip.user_ns["orders"]
+    expected = table.usage("version", without=["1", "2"], to_free=1, price=0.02, everything=True)
+    assert cell.result.groups.to_dict() == expected.groups.to_dict()
+    assert cell.result.removal.freed_bytes == expected.removal.freed_bytes
+    assert "Without version" in cell.shown["text/plain"]
+    assert "%snapshot retention" in cell.shown["text/plain"]
+    assert "orphaned files" in cell.shown["text/html"]
+
+
+def test_usage_refuses_invalid_input(orders):
+    assert orders.fails("%snapshot usage --by columns").startswith("by must be one of holder, version")
+    assert orders.fails("%snapshot usage --price cheap").startswith("--price must be a number, got cheap")
+    assert orders.fails("%snapshot usage --to-free much").startswith("to_free must be a number of bytes")
 
 
 def test_verify_says_of_each_version_whether_it_can_be_loaded(orders):

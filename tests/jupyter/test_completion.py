@@ -99,7 +99,7 @@ def test_tags_tables_columns_kinds_and_engines_are_offered(orders, path):
     assert texts(orders, "%snapshot load --engine=p") == ["andas"]
     assert texts(orders, "%snapshot log --kind com") == ["pact"]
     assert texts(orders, "%snapshot help lo") == ["g", "ad"]
-    assert texts(orders, "%snapshot open x --format ") == ["paimon", "delta", "iceberg", "hudi"]
+    assert texts(orders, "%snapshot open x --format ") == ["paimon", "delta", "iceberg", "hudi", "ducklake"]
     orders.ok("%snapshot open orders")
     assert texts(orders, "%snapshot load --columns ") == ["id", "name"]
     assert texts(orders, "%snapshot load --columns id,na") == ["me"]

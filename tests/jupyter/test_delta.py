@@ -105,7 +105,7 @@ def test_the_help_tells_of_both_formats(shell):
 
     assert "DESCRIBE HISTORY" in manual
     assert "orders$files" in manual
-    assert "paimon, delta, iceberg or hudi" in repr(shell.ok("%snapshot open --help").result)
+    assert "paimon, delta, iceberg, hudi or ducklake" in repr(shell.ok("%snapshot open --help").result)
     assert "Paimon's own" not in repr(shell.ok("%snapshot help").result)
 
 

@@ -47,6 +47,7 @@ EXAMPLES = {
     "manifests": ("%snapshot manifests 8", "%snapshot manifests 8 --entries {manifest}"),
     "inspect": ("%snapshot inspect buckets 8",),
     "retention": ("%snapshot retention --keep 0d --keep-last 3",),
+    "usage": ("%snapshot usage", "%snapshot usage --without 1..8"),
     "load": ('%snapshot load 8 --where "amount < 0" --limit 3', "%snapshot load --duplicates --key buyer"),
     "sql": ('%snapshot sql "select status, count(*) as n from orders version as of 8 group by all order by all"',),
     "report": ('%snapshot report night.html 7..8 --where "order_id = 42"',),

@@ -156,6 +156,9 @@ def calls(given):
         "retention keep last": lambda t: t.retention(
             keep="200h" if given.format == "delta" else None, keep_last=None if given.format == "delta" else 1
         ),
+        "usage": lambda t: t.usage(),
+        "usage by version": lambda t: t.usage("version").groups,
+        "usage by commit": lambda t: t.usage("commit").groups,
         "readability": lambda t: t.verify().versions,
         "tags": lambda t: t.tags(),
         "tag_versions": lambda t: history_of(t).tags(),

@@ -40,7 +40,7 @@ def message(path, **options):
     return str(caught.value)
 
 
-READ = "Formats that are read: Paimon, Delta Lake, Iceberg and Hudi."
+READ = "Formats that are read: Paimon, Delta Lake, Iceberg, Hudi and DuckLake."
 
 
 @pytest.mark.parametrize(

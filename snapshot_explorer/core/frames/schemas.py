@@ -358,6 +358,57 @@ HOLDERS = pa.schema(
     ]
 )
 
+USAGE = pa.schema(
+    [
+        _column(
+            "group",
+            pa.string(),
+            "what the files are counted by: a holder, operation (else the kind), user, day (UTC), "
+            "partition or size class; for versions their tags; null if unknown",
+        ),
+        _column("version", pa.int64(), "the version; null if the group is not one"),
+        _column("committed_at", UTC_MILLIS, "the commit time of the version; null if unknown"),
+        _column("files", pa.int64(), "data files, each counted once", "files"),
+        _column("size_bytes", pa.int64(), "size of these files; null if one is unknown", "bytes"),
+        _column("live_files", pa.int64(), "files of these that the newest version has", "files"),
+        _column("live_bytes", pa.int64(), "size of these files", "bytes"),
+        _column("held_files", pa.int64(), "files of these that the newest version does not have", "files"),
+        _column("held_bytes", pa.int64(), "size of these files", "bytes"),
+        _column(
+            "exclusive_files",
+            pa.int64(),
+            "files that nothing else holds: without the group they could be deleted; null if unknown, or if the group "
+            "cannot be removed",
+            "files",
+        ),
+        _column("exclusive_bytes", pa.int64(), "size of these files", "bytes"),
+    ]
+)
+
+USAGE_OVER_TIME = pa.schema(
+    [
+        *(COMMITS.field(name) for name in ("version", "committed_at", "kind", "operation")),
+        _column("files", pa.int64(), "data files that versions up to this one have, each counted once", "files"),
+        _column("size_bytes", pa.int64(), "size of these files; null if one is unknown", "bytes"),
+        _column("live_files", pa.int64(), "files of these that the version has", "files"),
+        _column("live_bytes", pa.int64(), "size of these files", "bytes"),
+        _column("held_files", pa.int64(), "files of these that only earlier versions have, which still exist", "files"),
+        _column("held_bytes", pa.int64(), "size of these files", "bytes"),
+        _column("added_bytes", pa.int64(), "size of the files that the commit added", "bytes"),
+        _column(
+            "rewritten_bytes",
+            pa.int64(),
+            "of these, bytes of a commit that changes no rows, such as a compaction; otherwise 0",
+            "bytes",
+        ),
+        _column(
+            "write_amplification",
+            pa.float64(),
+            "bytes added up to here for each byte added by commits that may change rows; null if unknown",
+        ),
+    ]
+)
+
 READABILITY = pa.schema(
     [
         *(COMMITS.field(name) for name in ("version", "committed_at", "readable")),

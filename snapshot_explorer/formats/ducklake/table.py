@@ -42,8 +42,9 @@ from snapshot_explorer.storage import Storage
 
 _PREFIX = re.compile(r"ducklake:(?:(sqlite|duckdb|postgres|mysql):)?", re.IGNORECASE)
 _SERVER = re.compile(r"(postgres(?:ql)?|mysql)(?::|://)", re.IGNORECASE)
-_NAMES = re.compile(r"\.(?:ducklake|duckdb|db|sqlite3?)$", re.IGNORECASE)
-"""Names of catalog files. Only files on a store need one: their first bytes would be a request."""
+_NAMES = re.compile(r"\.(?:ducklake|duckdb|sqlite3?)$", re.IGNORECASE)
+"""Names of catalog files. Only files on a store need one: their first bytes would be a request. A name that ends in .db
+is mostly a folder: the warehouses of Hive and Paimon name their databases so."""
 
 
 def catalog_at(place: CatalogPath) -> "DuckLakeCatalog | None":

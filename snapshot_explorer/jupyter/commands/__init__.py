@@ -31,6 +31,7 @@ from snapshot_explorer.jupyter.commands.sql import SQL
 from snapshot_explorer.jupyter.commands.status import STATUS
 from snapshot_explorer.jupyter.commands.tags import TAGS
 from snapshot_explorer.jupyter.commands.trace import TRACE
+from snapshot_explorer.jupyter.commands.usage import USAGE
 from snapshot_explorer.jupyter.commands.verify import VERIFY
 
 COMMANDS: Sequence[Command] = (
@@ -57,6 +58,7 @@ COMMANDS: Sequence[Command] = (
     MANIFESTS,
     INSPECT,
     RETENTION,
+    USAGE,
     LOAD,
     SQL,
     REPORT,

@@ -1,0 +1,188 @@
+"""`Usage`: who holds the bytes of a table, and what would be freed without some of them."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import partial
+from types import MappingProxyType
+
+import numpy as np
+import pyarrow as pa
+
+from snapshot_explorer.analysis.usage.beside import changelog_row, orphan_row
+from snapshot_explorer.analysis.usage.freeing import FreeingExpiry, expiry_that_frees, parse_size
+from snapshot_explorer.analysis.usage.groups import (
+    ONLY_OLDER,
+    by_commits,
+    by_holder,
+    by_partition,
+    by_size,
+    by_version,
+    summary_rows,
+)
+from snapshot_explorer.analysis.usage.holders import Holders, read_holders
+from snapshot_explorer.analysis.usage.over_time import over_time
+from snapshot_explorer.analysis.usage.removal import Removal, removal_of
+from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.arrow.value_text import format_total_size
+from snapshot_explorer.core import frames
+from snapshot_explorer.core.errors import InvalidArgumentError, UnsupportedFeatureError
+from snapshot_explorer.core.hints import Hint, Message
+from snapshot_explorer.core.records import gaps_note
+from snapshot_explorer.core.refs import RefLike
+from snapshot_explorer.core.refs.records import brief_repr
+from snapshot_explorer.core.shown import Shown
+from snapshot_explorer.core.text import pluralize
+from snapshot_explorer.history import History
+from snapshot_explorer.results import Frame, non_empty_columns
+
+_GROUPS: MappingProxyType[str, tuple[str, Callable[[Holders], pa.Table]]] = MappingProxyType(
+    {
+        "holder": ("holders", by_holder),
+        "version": ("versions", by_version),
+        "commit": ("commits", partial(by_commits, by="commit")),
+        "operation": ("operations", partial(by_commits, by="operation")),
+        "user": ("users", partial(by_commits, by="user")),
+        "day": ("days", partial(by_commits, by="day")),
+        "partition": ("partitions", by_partition),
+        "size": ("size classes", lambda holders: by_size(holders.files)),
+        "time": ("versions", over_time),
+    }
+)
+_GB = 1e9
+_COST = pa.field(
+    "cost_per_month",
+    pa.float64(),
+    metadata={"meaning": "size_bytes at the price that was passed; null if the size is unknown"},
+)
+BY = tuple(_GROUPS)
+"""What usage can be grouped by."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Usage(Shown):
+    """The data files of a table by what holds them, each byte once. Displays itself."""
+
+    name: str
+    """The name of the table."""
+    version: int | None
+    """The newest version, whose files are live; None for a table without versions."""
+    by: str
+    """What `groups` are."""
+    summary: Frame
+    """USAGE: live files, and the others by the kind of what holds them; on request also changelogs and orphaned files.
+    Each file is in one row."""
+    groups: Frame
+    """USAGE by holder, version, commit, operation, user, day, partition or size class; or USAGE_OVER_TIME."""
+    removal: Removal | None
+    """What would be freed without the requested versions, tags and branches; None if none were requested."""
+    expiry: FreeingExpiry | None
+    """The expiry that frees the requested bytes; None if none were requested, or without versions."""
+    unread: tuple[str, ...]
+    """What could not be read and may hold files, a sentence each."""
+    notes: tuple[str, ...]
+    """Sentences on what was not counted, or not looked at."""
+
+    @property
+    def verdict(self) -> str:
+        """Return how many bytes are live and how many only older versions hold, in a sentence or two."""
+        if self.version is None:
+            return "The table has no version yet."
+        rows = self.summary.to_arrow()
+        of_versions = rows.filter(rows["live_files"].is_valid())
+        total = format_total_size(of_versions["size_bytes"])
+        live, others = (format_total_size(rows.slice(index, 1)["size_bytes"]) for index in (0, 1))
+        if rows["group"][1].as_py() != ONLY_OLDER:
+            return f"The newest version has {live} in data files. Others are known of {others}, and there may be more."
+        return f"The newest version has {live} of {total} in data files. Only older versions hold {others}."
+
+
+def usage_of(
+    history: History,
+    *,
+    by: str,
+    without: RefLike | Sequence[RefLike] | None,
+    to_free: int | str | None,
+    price: float | None,
+    everything: bool,
+) -> Usage:
+    """Return who holds the bytes of a table; see `Table.usage`."""
+    _check_by(by)
+    _check_price(price)
+    needed = None if to_free is None else parse_size(to_free)
+    holders = read_holders(history)
+    files = holders.files
+    newest = int(files.plain[-1]) if len(files.plain) else None
+    noun, group = _GROUPS[by]
+    rows, unread = summary_rows(holders), list(holders.unread)
+    if everything:
+        beside = [orphan_row(history)]
+        beside += [] if history.table_format.changelogs is None else [changelog_row(holders)]
+        rows += [row for row, _ in beside]
+        unread += [note for _, notes in beside for note in notes]
+    summary = pa.Table.from_pylist(rows, frames.USAGE)
+    return Usage(
+        name=history.name,
+        version=newest,
+        by=by,
+        summary=_frame(summary, price, title=f"Usage of {history.name}", noun="kinds of holders"),
+        groups=_frame(group(holders), price, title=f"Usage of {history.name} by {by}", noun=noun),
+        removal=None if without is None else removal_of(history, holders, without),
+        expiry=None if needed is None else expiry_that_frees(history, needed, len(files.plain)),
+        unread=tuple(dict.fromkeys(unread)),
+        notes=tuple(_notes(history, holders, everything=everything)),
+    )
+
+
+def _check_by(by: str) -> None:
+    if by == "column":
+        raise UnsupportedFeatureError(
+            "Usage by column is not supported: metadata does not record the size of columns. "
+            f"Group by {', '.join(BY[:-1])} or {BY[-1]}."
+        )
+    if by not in BY:
+        near = get_close_matches(str(by), BY, 1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise InvalidArgumentError(f"by must be one of {', '.join(BY)}, got {by!r}.{hint}")
+
+
+def _check_price(price: object) -> None:
+    if price is None or (isinstance(price, int | float) and not isinstance(price, bool) and 0 <= price < math.inf):
+        return
+    raise InvalidArgumentError(f"price must be a number of 0 or more, per GB and month, got {brief_repr(price)}.")
+
+
+def _frame(rows: pa.Table, price: float | None, *, title: str, noun: str) -> Frame:
+    """Return USAGE as a frame; with a price, also the cost of each row."""
+    drawn = {"group", *non_empty_columns(rows)}
+    if price is not None:
+        cost = pc.divide(pc.multiply(rows["size_bytes"].cast(pa.float64()), float(price)), _GB)
+        rows = rows.append_column(_COST, cost)
+        drawn.add(_COST.name)
+    return Frame(rows, title=title, noun=noun, drawn=tuple(name for name in rows.column_names if name in drawn))
+
+
+def _notes(history: History, holders: Holders, *, everything: bool) -> list[str]:
+    """Return what was not counted, and what was not looked at."""
+    table_format = history.table_format
+    left_out = ["metadata", "deletion vectors", "delete files"]
+    if not everything:
+        left_out += [*(["changelogs"] if table_format.changelogs is not None else []), "orphaned files"]
+    notes = [f"Data files are counted, from metadata. Not counted: {', '.join(left_out)}."]
+    if holders.unread:
+        notes.append("What would be freed is unknown, because not everything that may hold files could be read.")
+    notes += gaps_note(holders.files.histories[0].lifetimes.gaps, "files that only they had are not counted")
+    missing = history.open_branch.readability.missing
+    if missing is None:
+        notes.append(Message("Whether the files exist was not checked; ", Hint("table.verify"), " looks for them."))
+    elif missing:
+        lacking = "lacks its deletion vector" if len(missing) == 1 else "lack their deletion vectors"
+        was = "was" if len(missing) == 1 else "were"
+        notes.append(
+            f"{pluralize(len(missing), 'file')} {was} missing, or {lacking}, when the table was verified; counted too."
+        )
+    unknown = int(np.count_nonzero(holders.files.is_size_unknown & holders.files.counted))
+    if unknown:
+        notes.append(f"The size of {pluralize(unknown, 'file')} is not recorded, or recorded with several values.")
+    return notes

@@ -1,0 +1,68 @@
+"""`%snapshot usage`: who holds the bytes of a table."""
+
+from snapshot_explorer.analysis.usage import BY, Usage
+from snapshot_explorer.jupyter.command import TABLE, Call, Command, Invocation, Option
+from snapshot_explorer.jupyter.usage_error import UsageError
+
+
+def _usage(invocation: Invocation) -> Usage:
+    arguments = invocation.arguments
+    without = arguments.repeated.get("without")
+    price = arguments.get("price")
+    return invocation.table()[1].usage(
+        arguments.get("by") or BY[0],
+        without=without,
+        to_free=arguments.get("to-free"),
+        price=None if price is None else _number(price),
+        everything=arguments.has("everything"),
+    )
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise UsageError(
+            f"--price must be a number, got {text}. Pass the price per GB and month: --price 0.02."
+        ) from None
+
+
+USAGE = Command(
+    name="usage",
+    question="What is stored, and what does it cost?",
+    summary="Which versions, tags and branches hold which bytes",
+    run=_usage,
+    python='orders.usage("version", without="1..8")',
+    calls=(Call(verb="table.usage", names={"to_free": "--to-free"}),),
+    examples=(
+        "%snapshot usage",
+        "%snapshot usage --by version",
+        "%snapshot usage --without 1..8 --without tag:v1",
+        "%snapshot usage --to-free 50kB --price 0.02",
+    ),
+    options=(
+        Option(
+            flags=("--by",),
+            metavar="GROUP",
+            meaning="what files are grouped by: holder, version, commit, operation, user, day, partition or size; "
+            "time: live and held bytes at each version",
+        ),
+        Option(
+            flags=("--without",),
+            metavar="REF",
+            repeated=True,
+            meaning="what would be freed without this: a version, a range A..B, a tag (tag:v1) or a branch "
+            "(branch:dev)",
+        ),
+        Option(
+            flags=("--to-free",),
+            metavar="SIZE",
+            meaning="the mildest expiry that frees at least this, such as 500MB, with the engine's command",
+        ),
+        Option(flags=("--price",), metavar="P", meaning="add the cost of each row, at a price per GB and month"),
+        Option(flags=("--everything",), meaning="also count changelogs and orphaned files, by listing every folder"),
+        TABLE,
+    ),
+    notes="Counts each data file once, from metadata, and deletes nothing. u.summary, u.groups and u.removal.freed are "
+    "frames. What the engine's own expiry would delete is in %snapshot retention.",
+)
