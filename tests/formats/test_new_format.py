@@ -53,7 +53,7 @@ def test_no_file_is_written_into_its_tables_and_messages_name_it(folder, table):
     (folder / "notes").mkdir()
     (folder / "notes" / "readme.txt").touch()
     with pytest.raises(
-        TableNotFoundError, match="Iceberg, Hudi, Ducklake or Toy table at .*Hudi tables .hoodie/, Toy tables toy/"
+        TableNotFoundError, match="Iceberg, Hudi, DuckLake or Toy table at .*Hudi tables .hoodie/, Toy tables toy/"
     ):
         open_table(folder / "notes")
 

@@ -235,7 +235,9 @@ def test_an_unknown_branch_names_those_that_exist(audit):
 def test_delta_tables_have_no_branches():
     table = open_table(samples.path("payments"))
     for ref in ("branch:audit", "main"):
-        with pytest.raises(InvalidArgumentError, match="^payments is a Delta table, and this format has no branches"):
+        with pytest.raises(
+            InvalidArgumentError, match="^payments is a Delta Lake table, and this format has no branches"
+        ):
             table.at(ref)
 
 

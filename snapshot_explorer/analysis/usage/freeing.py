@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 
 from snapshot_explorer.analysis.retention import Retention, retention_of
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.core.errors import InvalidArgumentError
-from snapshot_explorer.core.hints import Hint
+from snapshot_explorer.core.errors import InvalidArgumentError, UnsupportedFeatureError
+from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.core.progress import step
 from snapshot_explorer.core.refs.records import brief_repr
 from snapshot_explorer.history import History
@@ -45,6 +45,9 @@ def expiry_that_frees(history: History, needed_bytes: int, versions: int) -> Fre
 
     Args:
         versions: The number of versions that expiry may remove or keep.
+
+    Raises:
+        UnsupportedFeatureError: The format refuses every number of versions.
     """
     if not versions:
         return None
@@ -56,14 +59,26 @@ def expiry_that_frees(history: History, needed_bytes: int, versions: int) -> Fre
         return retention_of(table_format, lifetimes, keep=keep, keep_last=keep_last, name=history.name, now=now)
 
     with step("Computing retentions", total=None), table_format.storage.reading_once():
-        strictest = [(_freed(retention(rule, 1)), rule) for rule in _RULES]
-        rule = max(strictest, key=lambda item: item[0])[1]
+
+        def freed_by(rule: Mapping[str, str], keep_last: int) -> int:
+            try:
+                return _freed(retention(rule, keep_last))
+            except InvalidArgumentError:
+                return -1
+
+        strictest, rule = max(((freed_by(rule, 1), rule) for rule in _RULES), key=lambda item: item[0])
+        if strictest < 0:
+            raise UnsupportedFeatureError(
+                Message(
+                    f"to_free is not supported for {table_format.title} tables: they expire by age alone, and it looks "
+                    "for a number of versions. Compare ages with ",
+                    Hint("table.retention", {"keep": "7d"}),
+                    ".",
+                )
+            )
 
         def is_too_little(keep_last: int) -> bool:
-            try:
-                return _freed(retention(rule, keep_last)) < needed_bytes
-            except InvalidArgumentError:
-                return True
+            return freed_by(rule, keep_last) < needed_bytes
 
         keep_last = max(1, bisect_right(range(1, versions + 1), False, key=is_too_little))  # noqa: FBT003 - a value
         result = retention(rule, keep_last)

@@ -172,7 +172,7 @@ def test_a_table_that_is_made_anew_takes_nothing_over_from_the_one_before(tmp_pa
 
 
 def test_a_branch_is_refused(table):
-    with pytest.raises(TableNotFoundError, match="has no branch 'dev': Delta tables have no branches"):
+    with pytest.raises(TableNotFoundError, match="has no branch 'dev': Delta Lake tables have no branches"):
         open_table(table.root, branch="dev")
 
 

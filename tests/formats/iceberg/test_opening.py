@@ -288,7 +288,8 @@ def test_a_folder_that_is_not_a_table_is_refused_with_what_tables_have(memory_ro
     filesystem.pipe_file(f"{root}/metadata/other.txt", b"")
 
     with pytest.raises(
-        TableNotFoundError, match="No Paimon, Delta Lake, Iceberg, Hudi or DuckLake table at .* Iceberg tables metadata/"
+        TableNotFoundError,
+        match="No Paimon, Delta Lake, Iceberg, Hudi or DuckLake table at .* Iceberg tables metadata/",
     ):
         open_table(f"memory://{root}")
 
