@@ -126,9 +126,12 @@ PLACES = {
     "tests/storage/test_options.py::test_no_option_of_any_storage_is_shown_whatever_it_contains[gs": "extras",
     "tests/storage/test_options.py::test_no_option_of_any_storage_is_shown_whatever_it_contains[https": "extras",
     "tests/storage/test_hostile_stores.py::test_a_length_beyond_the_limit_is_refused_after": "extras",
+    "tests/robustness/test_listing_faults.py::test_a_listing_that_fails_gives_the_right_answer_or_our_error_or_marks_what_was_not_read[s3]": "slow",  # noqa: E501
+    "tests/rows/test_changes_since.py::test_any_cuts_give_the_same_stream": "slow",
     "tests/storage/test_hostile_stores.py::test_a_listing_that_is_sent_too_slowly": "slow",
     "tests/storage/test_hostile_stores.py::test_headers_that_never_end": "slow",
     "tests/storage/test_hostile_stores.py::test_what_comes_too_slowly": "slow",
+    "tests/table/test_secrets_in_logs.py::test_no_output_of_a_table_shows_a_secret_of_its_log[delta]": "slow",
     "tests/storage/test_origins.py::test_a_certificate": "extras",
     "tests/storage/test_origins.py::test_a_proxy_of_another_kind": "extras",
     "tests/storage/test_origins.py::test_an_encrypted": "extras",
