@@ -452,7 +452,7 @@ BRING = {
     "sessions": "SNAPSHOT_EXPLORER_SPARK=connect pytest -m spark, then =cluster (.ci/run runs a part of both)",
     "oracle": ".ci/oracles && export SNAPSHOT_EXPLORER_ORACLES=$PWD/.venv-oracles",
     "spark": "apt-get install openjdk-17-jre-headless (Java 17 or newer on the PATH, or in JAVA_HOME)",
-    "stores": ".ci/stores (needs npm) and pip install -e '.[test-all]'",
+    "stores": ".ci/stores (needs npm), apt-get install postgresql, and pip install -e '.[test-all]'",
     "extras": "pip install -e '.[test-all]'",
     "browser": "apt-get install chromium",
 }

@@ -22,8 +22,11 @@ DATA = {"data/": f"{PARTS.parent / 'data'}/"}
 def server(tmp_path_factory):
     """Start a server, and return its URL without the database."""
     pytest.importorskip("psycopg")
-    if shutil.which("initdb") is None:
-        pytest.skip("needs PostgreSQL's initdb and pg_ctl")
+    folders = os.pathsep.join(map(str, sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)))  # Debian's
+    initdb = shutil.which("initdb") or shutil.which("initdb", path=folders)
+    if initdb is None:
+        pytest.skip("needs PostgreSQL: apt-get install postgresql")
+    programs = Path(initdb).parent
     folder = tmp_path_factory.mktemp("postgres")
     user = {}
     if os.geteuid() == 0:  # PostgreSQL refuses to run as root
@@ -32,15 +35,15 @@ def server(tmp_path_factory):
             parent.chmod(0o755)
         user = {"user": "postgres"}
 
-    def run(*command):
-        subprocess.run(command, check=True, capture_output=True, **user)
+    def run(program, *arguments, check=True):
+        subprocess.run([programs / program, *arguments], check=check, capture_output=True, **user)
 
     run("initdb", "-D", folder / "data", "-A", "trust", "-U", "tester")
     port = str(54_000 + os.getpid() % 1_000)
     options = f"-p {port} -k {folder} -c listen_addresses=127.0.0.1 -c fsync=off"
     run("pg_ctl", "-D", folder / "data", "-o", options, "-l", folder / "log", "-w", "start")
     yield f"postgresql://tester:secret@127.0.0.1:{port}"
-    subprocess.run(["pg_ctl", "-D", folder / "data", "-m", "fast", "stop"], check=False, capture_output=True, **user)
+    run("pg_ctl", "-D", folder / "data", "-m", "fast", "stop", check=False)
 
 
 @pytest.fixture(scope="module")
