@@ -42,7 +42,7 @@ ORDERS = str(samples.path("orders"))
         pytest.param(
             {"path": "/nowhere"},
             TableNotFoundError,
-            "No Paimon, Delta, Iceberg or Hudi table at /nowhere",
+            "No Paimon, Delta Lake, Iceberg, Hudi or DuckLake table at /nowhere",
             id="no table",
         ),
     ],

@@ -116,7 +116,7 @@ def test_a_table_stays_open_when_its_variable_is_used_for_rows(orders):
         ("%snapshot show -t ordres", "No open table is called 'ordres'. Did you mean orders? Open: orders."),
         ("%snapshot show ordres@17", "No open table is called 'ordres'. Did you mean orders? Open: orders."),
         ("%snapshot open --close nothing", "No open table is called 'nothing'. Open: orders."),
-        ("%snapshot open ordres", "No Paimon, Delta, Iceberg or Hudi table at "),
+        ("%snapshot open ordres", "No Paimon, Delta Lake, Iceberg, Hudi or DuckLake table at "),
         ("%snapshot open orders --branch b", "orders is an open table, and --branch is for a path. Use its path: "),
         ("%snapshot open --close orders as x", "--close and --as exclude each other. Use one of them."),
         ("%snapshot load --key id", "--key needs --duplicates. Add it, or leave out --key."),
@@ -167,8 +167,11 @@ def test_a_table_stays_open_when_its_variable_is_used_for_rows(orders):
         ("%snapshot log --kind vacuum", "'vacuum' is not a kind of commit. Kinds: append, "),
         ("%snapshot log --since nonsense", "since='nonsense' is not a time."),
         ("%snapshot files --partition dt=1", "'dt' is not a partition key. The table is not partitioned."),
-        ("%snapshot open memory://not-there", "No Paimon, Delta, Iceberg or Hudi table at memory://"),
-        ("%snapshot open x --format lance", "No format is called 'lance'. Formats: paimon, delta, iceberg, hudi."),
+        ("%snapshot open memory://not-there", "No Paimon, Delta Lake, Iceberg, Hudi or DuckLake table at memory://"),
+        (
+            "%snapshot open x --format lance",
+            "No format is called 'lance'. Formats: paimon, delta, iceberg, hudi, ducklake.",
+        ),
         (
             "%snapshot open x --options nope",
             "--options must be a variable that contains a dict. No variable contains a dict. ",

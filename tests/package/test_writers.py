@@ -52,6 +52,8 @@ ALLOWED = {
     ("analysis/diff/spilled_rows.py", "rmtree"): "the folder, at the end",
     ("samples/__init__.py", "copytree"): "the copy of a sample",
     ("samples/__init__.py", "rmtree"): "the copy of a sample, when Python exits",
+    ("formats/ducklake/metadata/databases.py", "TemporaryDirectory"): "the folder of the copy of a catalog on a store",
+    ("formats/ducklake/metadata/databases.py", "write_bytes"): "the copy of a catalog on a store",
     # Into memory, a pipe between processes, or standard output.
     ("engines/spark/tasks.py", "new_stream"): "a message to an executor, in memory",
     ("engines/spark/tasks.py", "write_table"): "a message to an executor, in memory",

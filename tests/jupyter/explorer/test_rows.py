@@ -375,6 +375,7 @@ def test_rows_are_traced_and_a_repair_is_planned_to_a(payments):
 
     typed(payments, tab="rows")
     payments.state.b = 17
+    payments.wait()  # else the condition of the first row is suggested after this one is typed
     typed(payments, rows_where="", repair_name="shop.payments")
     pressed(payments, "Plan repair")
     assert "RESTORE TABLE `shop`.`payments`" in blamed(payments)
