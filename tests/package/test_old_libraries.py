@@ -44,7 +44,7 @@ def test_a_case_is_above_the_floor_and_can_be_reproduced_where_it_applies(case):
     if importlib.util.find_spec(case.library) is None:
         pytest.skip(f"{case.library} is not installed: pip install {case.library}")
 
-    # On a busy machine pyarrow 26 aborts now and then while Python ends and its threads still run: that is not the case.
+    # On a busy machine pyarrow 26 may abort while Python ends and its threads still run: that is not the case.
     code = f"{case.reproduction}\nimport os; os._exit(0)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
 
