@@ -352,7 +352,8 @@ def test_a_comparison_that_was_displayed_reads_nothing_when_it_is_displayed_agai
 ):
     commits = played(scenario(*memory_root))
     versions = commits.earliest, commits.earliest + 4
-    comparison = open_table(f"counted://{commits.root}").compare(*(versions[::-1] if backwards else versions))
+    url = commits.url.replace("memory://", "counted://")
+    comparison = open_table(url).compare(*(versions[::-1] if backwards else versions))
     first, text = asked(counted, lambda: repr(comparison))
 
     again = [
@@ -361,7 +362,7 @@ def test_a_comparison_that_was_displayed_reads_nothing_when_it_is_displayed_agai
         asked(counted, lambda: repr(comparison.showing("summary", "files", "commits")))[:1],
     ]
 
-    assert first > 0
+    assert first > 0 or commits.url != f"memory://{commits.root}"  # a catalog was read as a whole when it was opened
     assert again == [(0, text), (0, text), (0,)]
 
 
