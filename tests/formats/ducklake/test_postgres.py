@@ -31,8 +31,8 @@ def server(tmp_path_factory):
     user = {}
     if os.geteuid() == 0:  # PostgreSQL refuses to run as root
         shutil.chown(folder, "postgres")
-        for parent in folder.parents[:2]:
-            parent.chmod(0o755)
+        for parent in folder.parents[:3]:  # of pytest, its run and its worker
+            parent.chmod(parent.stat().st_mode | 0o055)
         user = {"user": "postgres"}
 
     def run(program, *arguments, check=True):
