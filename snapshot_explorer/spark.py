@@ -25,11 +25,8 @@ from snapshot_explorer.engines.spark.rows import SparkReading, read
 from snapshot_explorer.engines.spark.schemas import arrow_schema, spark_schema
 from snapshot_explorer.engines.spark.source import source_class
 from snapshot_explorer.engines.spark.tasks import pack_splits
-from snapshot_explorer.formats import bind
-from snapshot_explorer.history import OpenBranch, history_of, naming_renamed_columns
-from snapshot_explorer.storage import Storage, parse_external_files
-from snapshot_explorer.storage.hidden import hidden_options
-from snapshot_explorer.table import Table, parts_of
+from snapshot_explorer.history import history_of, naming_renamed_columns
+from snapshot_explorer.table import Table, open_table, parts_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -100,15 +97,14 @@ def describe(options: Mapping[str, str], storage_options: Mapping[str, Any]) -> 
 
 def _open(source_options: Mapping[str, str], storage_options: Mapping[str, Any]) -> Table:
     """Return the table that options of the data source name."""
-    storage = Storage(
+    return open_table(
         source_options["path"],
-        hidden_options(storage_options),
-        external_files=parse_external_files(source_options.get("external_files", "allow")),
+        branch=source_options.get("branch"),
+        format=source_options.get("format"),
+        storage_options=storage_options,
+        external_files=source_options.get("external_files", "allow"),
         limits=parse_limits(source_options["limits"]) if "limits" in source_options else DEFAULT,
     )
-    branch = source_options.get("branch")
-    table_format = bind(storage, source_options.get("format"), branch=branch)
-    return Table(OpenBranch(storage.root, table_format, branch=branch))
 
 
 def _validate_options(options: Mapping[str, str]) -> dict[str, str]:

@@ -28,14 +28,14 @@ def diagnose(history: History, version: int | None, expected: Sequence[Expectati
     Reads the log once, and lists each folder with data files. A file that cannot be read is a problem and named; what
     is not supported is not checked.
     """
-    found = (
+    symptoms = (
         *symptoms_of(partial(_files, history, version), Hint("table.verify")),
         *symptoms_of(partial(_numbers, history, version), Hint("table.anomalies")),
     )
     expectations = (*history.open_branch.expected, *expected)
     versions = sorted({item.version for item in expectations} & {*history.listing.versions})
     times = dict(zip(versions, history.committed_at(versions), strict=True)) if versions else {}
-    return sorted_symptoms(found, expected_reasons(expectations, times))
+    return sorted_symptoms(symptoms, expected_reasons(expectations, times))
 
 
 def _files(history: History, version: int | None) -> tuple[Symptom, ...]:

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from snapshot_explorer import open_table
-from snapshot_explorer.errors import InvalidArgumentError, PositionError, SnapshotNotFoundError, StorageError
+from snapshot_explorer.errors import InvalidArgumentError, PositionError, SnapshotNotFoundError
 from tests.support.delta.table_builder import DeltaTable, metadata
 from tests.support.iceberg.table_builder import IcebergTable
 from tests.support.paimon.table_builder import PaimonTable
@@ -54,10 +54,6 @@ def delta():
 
 
 def test_the_changes_are_those_of_a_cursor_in_every_format(scenario):
-    if scenario.format == "ducklake":  # the stream of a table in a catalog file is not supported yet
-        with pytest.raises(StorageError, match="is a file, not a folder"):
-            Query(scenario.url).batch()
-        return
     expected = [row for batch in open_table(scenario.url).changes_since() for row in batch.to_pylist()]
 
     query = Query(scenario.url)

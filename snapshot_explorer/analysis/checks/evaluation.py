@@ -172,9 +172,9 @@ class _CheckedTable:
             outcome = _named([f"Version {row['version']}: {row['reason']}" for row in lost or unknown], "version")
             outcome = " ".join([outcome, *expected])
             return _Finding(is_ok=False if lost else None, found=outcome, version=_first(lost or unknown))
-        whole = len(judged) - len(rows) + sum(row["readable"] == "yes" for row in rows)
-        found = " ".join([f"All files of {pluralize(whole, 'version')} exist.", *expected])
-        return _Finding(is_ok=True, found=found)
+        whole = sum(row["readable"] == "yes" for row in rows)
+        outcome = " ".join([f"The files of {pluralize(whole, 'version')} exist.", *expected])
+        return _Finding(is_ok=True, found=outcome)
 
     def _duplicates(self) -> _Finding:
         version = self._newest_version

@@ -169,9 +169,9 @@ def _named(row: Mapping[str, object]) -> str:
 
 
 def _repairs(rows: Sequence[Mapping[str, object]]) -> Iterator[tuple[int, int]]:
-    """Yield the places of two jumps of a number, of which the later one leads back to the value before the earlier.
+    """Yield the places of two jumps of a number, where the second returns it to its value before the first.
 
-    The earlier one is of a commit that changes rows.
+    The commit of the first changes rows.
     """
     open_jumps: dict[tuple[object, object, object], int] = {}
     for at, row in enumerate(rows):

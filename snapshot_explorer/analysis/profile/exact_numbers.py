@@ -130,7 +130,7 @@ def _read(
 
 
 def _numbers_in(fields: Sequence[pa.Field], numbered: Sequence[tuple[int, SplitHistory]]) -> pa.Table:
-    """Return the numbers of each state of numbered splits, of which there is one at least. Runs on executors too."""
+    """Return the numbers of each state of numbered splits, at least one. Runs on executors too."""
     return pa.concat_tables([part for number, item in numbered for part in _of_split(number, item, fields)])
 
 
@@ -167,7 +167,7 @@ def _numbers_of(
     *,
     reason: str | None = None,
 ) -> pa.Table:
-    """Return the numbers of rows as one row: those of each field in a struct, under its position."""
+    """Return the numbers of rows as one row. The columns of a field end in its position, such as `min0`."""
     head = {
         "split": pa.array([split], pa.int64()),
         "state": pa.array([state], pa.int64()),

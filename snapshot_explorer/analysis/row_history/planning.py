@@ -104,7 +104,7 @@ def plan_splits(
 
     Args:
         positions: The positions of the versions among those of the lifetimes, ascending.
-        columns_of: Returns the mapping of the columns of a version to those of the history.
+        columns_of: Returns the columns of a version, mapped to the columns of the history.
         where: The condition, in the columns of the history.
         with_deleted: Whether to return splits of matching rows that no version has, too: all rows of a data file with
             deletes are then in a raw split.

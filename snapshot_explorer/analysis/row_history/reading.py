@@ -474,10 +474,7 @@ def _paired(left: Ints, right: Ints) -> tuple[Ints, Ints]:
 def equal_groups(rows: pa.Table, hashes: npt.NDArray[np.uint64]) -> Ints:
     """Return a number per row, equal for equal rows."""
     order = np.argsort(hashes)
-    ordered = hashes[order]
-    is_next = np.flatnonzero(ordered[1:] == ordered[:-1])
-    # In the order of the rows, not of their hashes: values that are close in memory are compared faster.
-    is_next = is_next[np.argsort(order[is_next])]
+    is_next = np.flatnonzero(hashes[order[1:]] == hashes[order[:-1]])
     left, right = order[is_next], order[is_next + 1]
     equal = equal_rows(rows, rows, left, right, rows.column_names)
     begins = np.ones(len(order), np.bool_)

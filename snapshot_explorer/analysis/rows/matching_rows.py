@@ -37,7 +37,7 @@ class Counts:
     live: Ints
     """The live rows at each position, as the difference to the position before."""
     stored: dict[int, int] = field(default_factory=dict)
-    """By split the rows that are read, before deletes; those of files that are merged are not counted."""
+    """By split, the matching rows in its file, deleted ones included. A split of merged files has no number."""
     reasons: dict[int, str] = field(default_factory=dict)
     """Why splits cannot be read, whose rows are in none of the others."""
 

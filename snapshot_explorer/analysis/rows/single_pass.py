@@ -65,8 +65,8 @@ class SinglePass:
         """
         spark = sessions.session_of(engine, "evaluate a condition at every version")
         reader = self._reader
-        found = reader.read(self._answers) if spark is None else self._answers_of_spark(spark, reader.plan())
-        return [found.get(version) for version in self._versions], dict(self._reader.unreadable)
+        answers = reader.read(self._answers) if spark is None else self._answers_of_spark(spark, reader.plan())
+        return [answers.get(version) for version in self._versions], dict(self._reader.unreadable)
 
     def _answers(self, plan: RowHistoryPlan) -> dict[int, bool]:
         # Which rows are equal makes no difference here.

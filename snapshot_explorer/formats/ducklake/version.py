@@ -147,7 +147,7 @@ class DuckLakeVersion(TableVersion):
                 reasons = by_statistics(predicate, partitions)
                 files = files.filter(pa.array([reason is None for reason in reasons], pa.bool_()))
         frame = files_frame(metadata, files, self._number)
-        return with_bounds(frame, file_bounds(self._log, metadata.table_id, files, fields)) if statistics else frame
+        return with_bounds(frame, file_bounds(self._log, metadata, files, fields)) if statistics else frame
 
     def file_count(self) -> int | None:
         return 0 if self._number is None else len(live_rows(self._metadata.data_files, self._number))

@@ -2,6 +2,9 @@
 
 import json
 import re
+import shutil
+import sqlite3
+from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
 
@@ -112,6 +115,21 @@ def test_conditions_skip_files_by_partitions_and_statistics():
         (row["skipped"] or "").startswith("statistics of id")
         for row in table.at("latest").plan(where="id > 3000000000").to_dict()
     )
+
+
+def test_statistics_of_another_catalog_at_the_path_skip_no_file(tmp_path):
+    lake = shutil.copytree(PARTS.parent, tmp_path / "lake")
+    snapshot = open_table(lake / PARTS.name).current
+    rows = snapshot.to_arrow(where="id = 27")
+    with closing(sqlite3.connect(lake / PARTS.name)) as catalog:
+        catalog.execute("UPDATE ducklake_file_column_stats SET min_value = '-2', max_value = '-1' WHERE column_id = 1")
+        catalog.commit()
+        assert snapshot.to_arrow(where="id = 27").num_rows == 0  # the catalog is believed
+        catalog.execute("UPDATE ducklake_snapshot SET snapshot_time = '2030-01-01 00:00:00+00'")
+        catalog.commit()
+
+    assert snapshot.to_arrow(where="id = 27").equals(rows)
+    assert rows.num_rows == 1
 
 
 def test_the_tables_of_a_catalog_are_found_and_read_at_one_instant():

@@ -7,7 +7,7 @@ Source: DuckLake specification 1.0, "Queries"; reference, "The lake in one page"
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -289,6 +289,17 @@ class DuckLakeMetadata:
             for row in rows
         ]
 
+    @cached_property
+    def partition_texts(self) -> Mapping[int, Mapping[int, str | None]]:
+        """The partition values of each data file as text, by data_file_id and the index of the partition column."""
+        result: dict[int, dict[int, str | None]] = {}
+        names = ("data_file_id", "partition_key_index", "partition_value")
+        for number, index, value in zip(
+            *(self.partition_values.column(name).to_pylist() for name in names), strict=True
+        ):
+            result.setdefault(number, {})[index] = value
+        return result
+
     def partition_at(self, snapshot: int) -> int | None:
         """Return the partition spec in force at a snapshot; None without one."""
         live = live_rows(self.partition_infos, snapshot).column("partition_id").to_pylist()
@@ -415,9 +426,8 @@ def read_metadata(reader: CatalogReader, table_id: int, catalog: str) -> DuckLak
         tags=reader.read("ducklake_tag", {"object_id": table_id}),
         column_tags=read("column_tag"),
     )
-    vars(result)["inlined"] = _inlined(reader, result)
     _check(result)
-    return result
+    return replace(result, inlined=_inlined(reader, result))
 
 
 def _all_of(reader: CatalogReader, name: str, key: str, owners: pa.Table) -> pa.Table:

@@ -150,7 +150,7 @@ def _reasons(
         reasons[[reason is not None for reason in by_statistics(predicate, partitions)]] = "partition"
     left = np.flatnonzero([reason is None for reason in reasons])
     if len(left) and chosen:
-        known = file_bounds(log, metadata.table_id, files.take(pa.array(left)), chosen)
+        known = file_bounds(log, metadata, files.take(pa.array(left)), chosen)
         reasons[left] = by_statistics(predicate, known)
     return reasons
 

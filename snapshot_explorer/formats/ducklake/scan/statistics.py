@@ -3,7 +3,7 @@
 Source: DuckLake specification 1.0, "ducklake_file_column_stats"; reference, "Statistics".
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import pyarrow as pa
 
@@ -22,22 +22,27 @@ _WITHOUT_BOUNDS = frozenset(
 )
 """Types whose statistics are not compared: the catalog has none, or not in the order of the values."""
 _FLOATS = frozenset(("float32", "float64"))
+_OF_SNAPSHOT = ["snapshot_id", "snapshot_time"]
 
 
-def file_bounds(log: DuckLakeLog, table_id: int, files: pa.Table, fields: Sequence[LakeField]) -> Bounds:
+def file_bounds(log: DuckLakeLog, metadata: DuckLakeMetadata, files: pa.Table, fields: Sequence[LakeField]) -> Bounds:
     """Return the bounds of files in columns, by the names of the columns. Opens the catalog once.
 
-    They also cover rows that are deleted, or that a version does not see.
+    They also cover rows that are deleted, or that a version does not see. All are unknown if the catalog no longer has
+    the newest snapshot of the metadata, by its time: it may be another catalog, in which ids mean other files.
 
     Args:
         files: Rows of ducklake_data_file.
     """
     ids = single_chunk(files.column("data_file_id"))
+    newest = metadata.snapshots.slice(len(metadata.snapshots) - 1)
     columns = {}
     with log.place.file.reading() as reader:
+        known = reader.read("ducklake_snapshot", {"snapshot_id": int(metadata.snapshot_ids[-1])})
+        is_same = known.select(_OF_SNAPSHOT).equals(newest.select(_OF_SNAPSHOT))
         for field in fields:
-            if field.type not in NESTED:
-                rows = reader.read("ducklake_file_column_stats", {"table_id": table_id, "column_id": field.id})
+            if is_same and field.type not in NESTED:
+                rows = reader.read("ducklake_file_column_stats", {"table_id": metadata.table_id, "column_id": field.id})
                 columns[field.name] = _ends(rows, ids, field)
             else:
                 unknown = pa.nulls(len(files), arrow_type(field))
@@ -86,7 +91,7 @@ def partition_bounds(metadata: DuckLakeMetadata, files: pa.Table, fields: Sequen
 
 def partition_texts(metadata: DuckLakeMetadata, files: pa.Table) -> list[dict[int, tuple[str | None]]]:
     """Return for each file the values of its identity partitions as text, by column id."""
-    values = _values(metadata)
+    values = metadata.partition_texts
     result = []
     for number, spec in zip(
         *(files.column(name).to_pylist() for name in ("data_file_id", "partition_id")), strict=True
@@ -105,7 +110,7 @@ def partition_texts(metadata: DuckLakeMetadata, files: pa.Table) -> list[dict[in
 
 def named_partitions(metadata: DuckLakeMetadata, files: pa.Table) -> list[dict[str, str | None]]:
     """Return for each file its partition as text: the column, or the transform of it, to the value."""
-    values = _values(metadata)
+    values = metadata.partition_texts
     names: dict[int | None, list[str]] = {}
     result = []
     for number, spec in zip(
@@ -121,15 +126,3 @@ def named_partitions(metadata: DuckLakeMetadata, files: pa.Table) -> list[dict[s
 def _name(field: LakeField | None, transform: str) -> str:
     column = "?" if field is None else field.name
     return column if transform == "identity" else f"{transform}({column})"
-
-
-def _values(metadata: DuckLakeMetadata) -> Mapping[int, Mapping[int, str | None]]:
-    known = vars(metadata).get("_values_by_file")
-    if known is None:
-        known = {}
-        rows = metadata.partition_values
-        columns = (rows.column(name).to_pylist() for name in ("data_file_id", "partition_key_index", "partition_value"))
-        for number, index, value in zip(*columns, strict=True):
-            known.setdefault(number, {})[index] = value
-        vars(metadata)["_values_by_file"] = known
-    return known
