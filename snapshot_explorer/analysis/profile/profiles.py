@@ -110,8 +110,7 @@ def profile_over(
     engine: str | SparkSession | None = None,
 ) -> Profile:
     """Return the numbers of columns at versions; see `Table.profile_over`."""
-    spark = sessions.session_of(engine, "read the rows of a profile")
-    if spark is not None and not exact:
+    if sessions.is_spark(engine) and not exact:
         raise InvalidArgumentError(
             Message(
                 "Spark reads the rows of a profile, and without ",
@@ -121,6 +120,7 @@ def profile_over(
                 ".",
             )
         )
+    spark = sessions.session_of(engine, "read the rows of a profile")
     versions = source.versions_among(between)
     newest = source.format.version(versions[-1])
     names = _names(columns, newest.arrow_schema)

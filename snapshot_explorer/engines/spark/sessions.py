@@ -65,6 +65,17 @@ def session(
     return _start_session()
 
 
+def is_spark(engine: str | SparkSession | None) -> bool:
+    """Return whether an engine is Spark: by its name, or a session. Starts none.
+
+    Raises:
+        InvalidArgumentError: No engine has this name.
+    """
+    if isinstance(engine, str) and engine not in ("local", "spark"):
+        raise InvalidArgumentError(f"No engine is called {engine!r}. Engines: local, spark.")
+    return engine not in (None, "local")
+
+
 def session_of(engine: str | SparkSession | None, what: str) -> SparkSession | None:
     """Return the session of an engine: the given session, or the active one for `spark`; None for `local` and None.
 
@@ -75,9 +86,7 @@ def session_of(engine: str | SparkSession | None, what: str) -> SparkSession | N
         InvalidArgumentError: No engine has this name.
         MissingDependencyError: The installed PySpark is too old.
     """
-    if isinstance(engine, str) and engine not in ("local", "spark"):
-        raise InvalidArgumentError(f"No engine is called {engine!r}. Engines: local, spark.")
-    if engine in (None, "local"):
+    if not is_spark(engine):
         return None
     if PYSPARK_ARROW.applies():
         hint = Hint("", {"engine": "spark"})

@@ -50,7 +50,8 @@ is mostly a folder: the warehouses of Hive and Paimon name their databases so.""
 def catalog_at(place: CatalogPath) -> "DuckLakeCatalog | None":
     """Return the catalog at a path; None if there is none.
 
-    A local file is a catalog by its first bytes; a file on a store by its name, or if a table in it is named.
+    A local file is a catalog by its first bytes, and one that does not exist by its name, so that opening it says so. A
+    file on a store is one by its name, or if a table in it is named.
 
     Source: reference, "What a path is".
     """
@@ -64,10 +65,11 @@ def catalog_at(place: CatalogPath) -> "DuckLakeCatalog | None":
         return DuckLakeCatalog(postgres_catalog(path, place.limits), place.make_storage)
     if "://" not in path or path.startswith("file://"):
         path = os.path.abspath(os.path.expanduser(path.removeprefix("file://")))  # noqa: PTH100, PTH111 - as `Storage`
-        if prefix is None and not os.path.isfile(path):  # noqa: PTH113 - as `Storage` reads paths
+        is_missing = not os.path.exists(path) and _NAMES.search(path) is not None  # noqa: PTH110 - as `Storage` reads paths
+        if prefix is None and not is_missing and not os.path.isfile(path):  # noqa: PTH113 - likewise
             return None
         storage = place.make_storage(os.path.dirname(path))  # noqa: PTH120 - likewise; refuses folders that are not allowed
-        if prefix is None and not _is_database(path):
+        if prefix is None and not is_missing and not _is_database(path):
             return None
         return DuckLakeCatalog(CatalogFile(storage=storage, name=os.path.basename(path)), place.make_storage)  # noqa: PTH119
     if not place.is_named and prefix is None and _NAMES.search(path) is None:
