@@ -61,6 +61,8 @@ def shown_columns(grid: Grid, limit: int, *, most: int = DRAWN_COLUMNS) -> tuple
         unit = unit_of(field.name, metadata) if metadata else None
         meaning = metadata.get(b"meaning")
         words, column = WORDS.get(metadata.get(b"words", b"").decode()), rows.column(position)
+        if _is_metadata(field) and pa.types.is_float64(field.type):
+            column = [pa.scalar(None if value is None else float(f"{value:.6g}")) for value in column.to_pylist()]
         is_time = _is_time_of_metadata(field)
         cells = tuple(format_cell(words.get(value.as_py(), value) if words else value, unit) for value in column)
         columns.append(

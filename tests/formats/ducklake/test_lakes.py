@@ -12,6 +12,7 @@ import pytest
 
 from snapshot_explorer import find_tables, open_lake, open_table
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotNotFoundError, TableNotFoundError
+from tests.support import logical_counts
 
 LAKES = Path(__file__).parents[2] / "data" / "ducklake"
 SHOP, PARTS = LAKES / "shop" / "shop.ducklake", LAKES / "parts" / "parts.sqlite"
@@ -50,6 +51,11 @@ def test_row_changes_lead_from_each_version_to_the_next(catalog, name):
                 del rows[row["_row_id"]]
         rows |= {row["_row_id"]: row for row in changed if row["rowkind"] in ("+I", "+U")}
         assert rows.keys() == set(table.at(after).to_arrow(columns=["_row_id"])["_row_id"].to_pylist())
+
+
+@pytest.mark.parametrize(("catalog", "name"), CASES, ids=[name for _, name in CASES])
+def test_the_rows_of_commits_are_those_that_differ(catalog, name):
+    assert logical_counts.check(open_table(catalog, table=name)) > 0
 
 
 def test_the_history_of_rows_is_the_states_of_all_versions():
