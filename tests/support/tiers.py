@@ -5,7 +5,6 @@ requests and from its place, by the lists in `tests/conftest.py`.
 """
 
 import os
-import time
 from collections import Counter
 
 import hypothesis
@@ -22,11 +21,11 @@ _SETTINGS = "_hypothesis_internal_use_settings"
 LIMITS = "SNAPSHOT_EXPLORER_QUICK_LIMITS"
 """The variable that turns a quick test or file over the limits into a failure."""
 TEST_SECONDS, FILE_SECONDS = 3, 10
-"""The limits, in processor time of a machine with the pace of `LOOP_SECONDS`."""
-LOOP_SECONDS = 0.005
-"""The processor time of `_loop` on a machine for which the limits are right."""
-PACE_SECONDS = 2
-"""How long a measurement of the machine's pace is used: other work on it changes that."""
+"""The limits, in processor time of an idle machine on which the quick tier takes `TIER_SECONDS`."""
+TIER_SECONDS = 270
+"""The processor time of the whole quick tier on a machine for which the limits are right."""
+UNEVEN = 1.5
+"""How much slower than in the mean of a run a machine is now and then, by other work on it."""
 
 
 def is_quick(config):
@@ -37,27 +36,6 @@ def is_quick(config):
 def processor_seconds():
     """Return the processor time of this process and of its children that have ended."""
     return sum(os.times()[:4])
-
-
-def _loop():
-    for number in range(100_000):
-        number * number
-
-
-class Pace:
-    """How much slower the machine is just now than one for which the limits are right: 1 or more."""
-
-    def __init__(self):
-        self._measured_at, self._slowness = 0, 1
-
-    def slowness(self):
-        """Return the slowness, measured within the last `PACE_SECONDS`."""
-        if time.monotonic() - self._measured_at > PACE_SECONDS:
-            start = time.process_time()
-            _loop()
-            self._slowness = max(1, (time.process_time() - start) / LOOP_SECONDS)
-            self._measured_at = time.monotonic()
-        return self._slowness
 
 
 class Tiers:
@@ -71,7 +49,7 @@ class Tiers:
     def __init__(self, *, started, places, packages, sampled):
         self._started, self._places, self._packages, self._sampled = started, places, packages, sampled
         self._left_out, self._files_left_out, self._fewer_examples = Counter(), set(), 0
-        self._test_seconds, self._file_seconds, self._pace = {}, Counter(), Pace()
+        self._test_seconds, self._file_seconds = {}, Counter()
 
     def pytest_ignore_collect(self, collection_path, config):
         """Leave out of the quick tier the files that need more packages: they may not even be imported."""
@@ -121,10 +99,10 @@ class Tiers:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item):
-        """Measure a test with its fixtures, in the processor time of a machine for which the limits are right."""
-        slowness, start = self._pace.slowness(), processor_seconds()
+        """Measure the processor time of a test with its fixtures."""
+        start = processor_seconds()
         result = yield
-        seconds = (processor_seconds() - start) / max(slowness, self._pace.slowness())
+        seconds = processor_seconds() - start
         self._file_seconds[item.nodeid.partition("::")[0]] += seconds
         # The last cell of a notebook counts its whole kernel, which ends then. Its file has a limit, too.
         if seconds > TEST_SECONDS and not item.nodeid.startswith("notebooks/"):
@@ -157,9 +135,17 @@ class Tiers:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def _too_long(self):
-        """Return the quick tests and files that took longer than they may, with their seconds."""
-        return {path: seconds for path, seconds in self._file_seconds.items() if seconds > FILE_SECONDS} | {
-            test: seconds for test, seconds in self._test_seconds.items() if seconds > TEST_SECONDS
+        """Return the quick tests and files that took longer than they may, with their seconds on an idle machine.
+
+        How slow the machine was is how long the whole tier took: every test counts, so no moment decides.
+        """
+        slowness = max(1, self._file_seconds.total() / TIER_SECONDS)
+        longest = [(self._file_seconds, FILE_SECONDS), (self._test_seconds, TEST_SECONDS)]
+        return {
+            name: seconds / slowness
+            for taken, limit in longest
+            for name, seconds in taken.items()
+            if seconds / slowness > limit * UNEVEN
         }
 
     @pytest.hookimpl(trylast=True)
@@ -170,8 +156,8 @@ class Tiers:
         if os.environ.get(LIMITS):
             for name, seconds in sorted(self._too_long().items()):
                 terminalreporter.write_line(
-                    f"{name} took {seconds:.1f} s of a processor with the pace of LOOP_SECONDS: make it cheaper, or "
-                    "put it into the full tier by a line of tests/conftest.py"
+                    f"{name} took {seconds:.1f} s of an idle processor: make it cheaper, or put it into the full tier "
+                    "by a line of tests/conftest.py"
                 )
         if self._left_out:
             reasons = ", ".join(f"{number:,} {name}" for name, number in self._left_out.most_common())
