@@ -76,7 +76,9 @@ _SQL: Mapping[str, str] = {
     "unknown": "VARCHAR",
 }
 NESTED = ("struct", "list", "map")
+INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 WIDE_INTEGERS = ("int128", "uint128")
+TIMESTAMPS = ("timestamp", "timestamp_us", "timestamp_s", "timestamp_ms", "timestamp_ns", "timestamptz")
 _DECIMAL = re.compile(r"decimal\((\d+), ?(\d+)\)")
 _GEOMETRY = re.compile(r"geometry(\(.*\))?", re.DOTALL)
 _MAX_DEPTH = 64
