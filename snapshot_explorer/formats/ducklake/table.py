@@ -30,14 +30,14 @@ from snapshot_explorer.formats.ducklake.inspect.inspections import INSPECTIONS, 
 from snapshot_explorer.formats.ducklake.metadata.changes_made import REWRITES
 from snapshot_explorer.formats.ducklake.metadata.databases import HEAD_BYTES, CatalogFile, kind_of
 from snapshot_explorer.formats.ducklake.metadata.log import DuckLakeLog, TablePlace
-from snapshot_explorer.formats.ducklake.metadata.names import find_table
+from snapshot_explorer.formats.ducklake.metadata.names import find_table, named_tables
 from snapshot_explorer.formats.ducklake.metadata.paths import data_path
 from snapshot_explorer.formats.ducklake.metadata.postgres import PostgresCatalog, postgres_catalog
 from snapshot_explorer.formats.ducklake.metadata.table_metadata import (
     ENDLESS,
     DuckLakeMetadata,
     option,
-    read_tables,
+    read_catalog,
 )
 from snapshot_explorer.formats.ducklake.scan.read import HIDDEN
 from snapshot_explorer.formats.ducklake.version import DuckLakeVersion, table_schema
@@ -90,14 +90,14 @@ class DuckLake(TableFormat):
     has_ordered_times: ClassVar[bool] = False
     commits_are_in_one_file: ClassVar[bool] = True
 
-    def __init__(self, storage: Storage, *, branch: str | None = None, place: TablePlace | None = None) -> None:
+    def __init__(self, storage: Storage, *, branch: str | None = None, log: DuckLakeLog | None = None) -> None:
         super().__init__(storage, branch=branch)
-        if place is None:
+        if log is None:
             raise TableNotFoundError(
                 f"{storage.root} is a folder, and DuckLake tables are opened by their catalog, such as "
                 "shop.ducklake::main.orders."
             )
-        self._log = DuckLakeLog(storage, place)
+        self._log = log
 
     @classmethod
     def recognizes(cls, storage: Storage, folders: Collection[str]) -> bool:  # noqa: ARG003 - a folder is never a table
@@ -154,16 +154,16 @@ class DuckLake(TableFormat):
         return versions[index - 1 : index] if index else versions[:1]
 
     def _metadata_of(self, versions: Sequence[int]) -> DuckLakeMetadata:
-        """Return metadata in which versions exist."""
-        result = self._log.having(max(versions)) if versions else self._log.current()
-        return self._log.having(min(versions)) if versions and result.version_at(min(versions)) is None else result
+        """Return metadata in which all these versions exist."""
+        result = self._log.current()
+        for version in frozenset(versions).difference(result.versions.tolist()):
+            result = self._log.having(version)
+        return result
 
     # Commits and their changes.
 
     def commits(self, versions: Sequence[int]) -> pa.Table:
-        for version in versions:
-            self._log.having(version)
-        return commits_frame(self._log.current(), versions)
+        return commits_frame(self._metadata_of(versions), versions)
 
     def fingerprint(self, version: int) -> str:
         """Return the hash of the snapshot's row and of the table's uuid. Compactions keep it."""
@@ -212,12 +212,12 @@ class DuckLake(TableFormat):
     def maintenance(self) -> DuckLakeMaintenance:
         return DuckLakeMaintenance(format_name=self.title, log=self._log)
 
-    def __reduce__(self) -> tuple[Callable[..., "DuckLake"], tuple[Storage, TablePlace]]:
-        return _restore, (self._storage, self._log.place)
+    def __reduce__(self) -> tuple[Callable[..., "DuckLake"], tuple[Storage, DuckLakeLog]]:
+        return _restore, (self._storage, self._log)
 
 
-def _restore(storage: Storage, place: TablePlace) -> DuckLake:
-    return DuckLake(storage, place=place)
+def _restore(storage: Storage, log: DuckLakeLog) -> DuckLake:
+    return DuckLake(storage, log=log)
 
 
 def _is_file(path: str) -> bool:
@@ -247,18 +247,19 @@ class DuckLakeCatalog(CatalogTables[DuckLake]):
 
     def names(self) -> Sequence[str]:
         with self._file.reading() as reader:
-            _, tables = read_tables(reader, self.shown)
+            tables = named_tables(read_catalog(reader, self.shown))
         return sorted({named.name for named in tables if named.is_live})
 
     def open(self, name: str | None, relocate: Mapping[str, str]) -> tuple[str, DuckLake]:
         with self._file.reading() as reader:
-            options, tables = read_tables(reader, self.shown)
-        named = find_table(tables, name, self.shown)
-        recorded = option(options, "data_path")
-        if recorded is None:
-            raise TableNotFoundError(f"{self.shown} has no data_path in ducklake_metadata. It is damaged.")
-        data = data_path(recorded, self._file.name, self._file.folder, relocate)
-        if not data.is_chosen:
-            self._file.check_data_path(data.path)
-        place = TablePlace(file=self._file, table_id=named.table_id, data=data, relocate=dict(relocate))
-        return named.name, DuckLake(self._make_storage(data.path), place=place)
+            rows = read_catalog(reader, self.shown)
+            named = find_table(named_tables(rows), name, self.shown)
+            recorded = option(rows["metadata"], "data_path")
+            if recorded is None:
+                raise TableNotFoundError(f"{self.shown} has no data_path in ducklake_metadata. It is damaged.")
+            data = data_path(recorded, self._file.name, self._file.folder, relocate)
+            if not data.is_chosen:
+                self._file.check_data_path(data.path)
+            storage = self._make_storage(data.path)
+            place = TablePlace(file=self._file, table_id=named.table_id, data=data, relocate=dict(relocate))
+            return named.name, DuckLake(storage, log=DuckLakeLog(storage, place, place.read(reader, storage)))

@@ -131,7 +131,7 @@ def _versions(metadata: DuckLakeMetadata, expires: Mask) -> pa.Table:
         "version": pa.array(metadata.versions, pa.int64()),
         "committed_at": times.cast(frames.RETAINED.field("committed_at").type, safe=False),
         "outcome": ["lost" if lost else "kept" for lost in expires[at].tolist()],
-        "because": [texts[2 if index == newest else expires[index]] for index in at.tolist()],
+        "because": [texts[2 if index == newest else int(expires[index])] for index in at.tolist()],
     }
     return frames.table_of(frames.RETAINED, columns)
 

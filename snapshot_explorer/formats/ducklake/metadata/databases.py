@@ -111,11 +111,13 @@ class CatalogReader(ABC):
         self, table: str, source: str, values: Sequence[int], expressions: Sequence[tuple[str, pa.Field]]
     ) -> pa.Table:
         """Return the results of expressions over a source, if it has no more rows than the limits allow."""
-        rows = self._select([("count(*)", pa.field("0", pa.int64()))], source, values).column(0)[0].as_py()
-        if rows > self._limits.most_rows(self._size_bytes):
-            what = f"has {rows} rows in {table}"
-            raise limit_error(self._shown, self._size_bytes, what, "metadata_rows", rows, self._limits)
-        return self._select(expressions, source, values)
+        most = self._limits.most_rows(self._size_bytes)
+        rows = self._select(expressions, f"{source} LIMIT {most + 1}", values)
+        if len(rows) > most:
+            counted = self._select([("count(*)", pa.field("0", pa.int64()))], source, values).column(0)[0].as_py()
+            what = f"has {counted} rows in {table}"
+            raise limit_error(self._shown, self._size_bytes, what, "metadata_rows", counted, self._limits)
+        return rows
 
     @abstractmethod
     def _select(self, expressions: Sequence[tuple[str, pa.Field]], source: str, values: Sequence[int]) -> pa.Table:

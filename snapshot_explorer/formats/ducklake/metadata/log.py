@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from snapshot_explorer.core.errors import SnapshotNotFoundError
-from snapshot_explorer.formats.ducklake.metadata.databases import CatalogFile
+from snapshot_explorer.formats.ducklake.metadata.databases import CatalogFile, CatalogReader
 from snapshot_explorer.formats.ducklake.metadata.paths import DataPath
 from snapshot_explorer.formats.ducklake.metadata.postgres import PostgresCatalog
 from snapshot_explorer.formats.ducklake.metadata.table_metadata import ENDLESS, DuckLakeMetadata, read_metadata
@@ -24,15 +24,23 @@ class TablePlace:
     relocate: Mapping[str, str]
     """The new path of each recorded folder that was moved."""
 
+    def read(self, reader: CatalogReader, storage: Storage) -> DuckLakeMetadata:
+        """Return the rows of the catalog about the table, whose data are in a storage."""
+        return read_metadata(reader, self.table_id, self.file.shown, storage.root, self.relocate)
+
 
 class DuckLakeLog:
     """The metadata of a table, as of the last look at its catalog. Safe to use from several threads, and picklable."""
 
-    def __init__(self, storage: Storage, place: TablePlace) -> None:
-        """Bind to a table. Reads nothing."""
+    def __init__(self, storage: Storage, place: TablePlace, opened: DuckLakeMetadata | None = None) -> None:
+        """Bind to a table. Reads nothing.
+
+        Args:
+            opened: Its metadata, if that was just read. The first refresh returns it.
+        """
         self.storage = storage
         self.place = place
-        self._known: DuckLakeMetadata | None = None
+        self._known = self._opened = opened
 
     def __reduce__(self) -> tuple[type["DuckLakeLog"], tuple[Storage, TablePlace]]:
         return DuckLakeLog, (self.storage, self.place)
@@ -42,6 +50,9 @@ class DuckLakeLog:
 
         Options change without a commit.
         """
+        opened, self._opened = self._opened, None
+        if opened is not None:
+            return opened
         known = self._known
         with self.place.file.reading() as reader:
             if (
@@ -49,9 +60,7 @@ class DuckLakeLog:
                 or not reader.read("snapshot").sort_by("snapshot_id").equals(known.rows["snapshot"])
                 or not reader.read("metadata").equals(known.rows["metadata"])
             ):
-                known = read_metadata(
-                    reader, self.place.table_id, self.place.file.shown, self.storage.root, self.place.relocate
-                )
+                known = self.place.read(reader, self.storage)
         self._known = known
         return known
 

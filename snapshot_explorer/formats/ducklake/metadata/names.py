@@ -4,7 +4,7 @@ Source: reference, "Schemas, tables, and how a person names them".
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -45,17 +45,16 @@ class NamedTable:
         return self.last, self.is_live
 
 
-def named_tables(schemas: pa.Table, tables: pa.Table, snapshots: np.ndarray) -> list[NamedTable]:
+def named_tables(rows: Mapping[str, pa.Table]) -> list[NamedTable]:
     """Return all tables under all their names, of which a snapshot exists.
 
     Args:
-        schemas: The rows of ducklake_schema.
-        tables: The rows of ducklake_table.
-        snapshots: The existing snapshots, ascending.
+        rows: The rows of ducklake_schema, ducklake_table and ducklake_snapshot, ascending.
     """
-    names = {row["schema_id"]: row["schema_name"] for row in schemas.to_pylist()}
+    names = {row["schema_id"]: row["schema_name"] for row in rows["schema"].to_pylist()}
+    snapshots = rows["snapshot"].column("snapshot_id").to_numpy()
     result = []
-    for row in tables.to_pylist():
+    for row in rows["table"].to_pylist():
         begin, end = row["begin_snapshot"], row["end_snapshot"]
         schema, table = names.get(row["schema_id"]), row["table_name"]
         stop = len(snapshots) if end is None else int(np.searchsorted(snapshots, end))

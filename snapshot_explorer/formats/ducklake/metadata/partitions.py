@@ -26,6 +26,12 @@ def partition_maps(metadata: DuckLakeMetadata, files: pa.Table) -> pa.MapArray:
     return pa.MapArray.from_arrays(pa.array(offsets, pa.int32()), keys, values)
 
 
+def partition_texts(metadata: DuckLakeMetadata, files: pa.Table) -> list[dict[str, str | None]]:
+    """Return `partition_maps` as dictionaries; one for all files if none is partitioned."""
+    maps = partition_maps(metadata, files)
+    return list(map(dict, maps.to_pylist())) if len(maps.keys) else [{}] * len(maps)
+
+
 def identity_values(metadata: DuckLakeMetadata, files: pa.Table, field: LakeField) -> tuple[pa.Array, pa.Array]:
     """Return for each file the value of a column by which it is partitioned, as text, and whether it is known."""
     specs, of_files = np.unique(numbers(files, "partition_id", -1), return_inverse=True)

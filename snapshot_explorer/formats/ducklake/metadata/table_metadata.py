@@ -22,7 +22,7 @@ from snapshot_explorer.formats.ducklake import features
 from snapshot_explorer.formats.ducklake.metadata.changes_made import words_about
 from snapshot_explorer.formats.ducklake.metadata.data_types import LakeField, fields_of
 from snapshot_explorer.formats.ducklake.metadata.databases import CatalogReader
-from snapshot_explorer.formats.ducklake.metadata.names import NamedTable, named_tables
+from snapshot_explorer.formats.ducklake.metadata.names import named_tables
 from snapshot_explorer.formats.ducklake.metadata.paths import located, table_folders
 from snapshot_explorer.formats.ducklake.metadata.schemas import FORMAT_VERSIONS
 from snapshot_explorer.formats.features import refusal
@@ -33,10 +33,9 @@ Mask = npt.NDArray[np.bool_]
 ENDLESS = np.iinfo(np.int64).max
 _COUNTS = re.compile(r"\d+:\d+(?:\|\d+:\d+)*")
 _OF_TABLE = (
-    "table", "column", "data_file", "delete_file", "column_mapping", "partition_info", "file_partition_value",
+    "column", "data_file", "delete_file", "column_mapping", "partition_info", "file_partition_value",
     "sort_info", "column_tag",
 )  # fmt: skip
-_OF_CATALOG = ("metadata", "snapshot", "snapshot_changes", "schema")
 _OWNED = {"name_mapping": "column_mapping", "partition_column": "partition_info", "sort_expression": "sort_info"}
 """Tables whose rows belong to a row of another one, by its id."""
 _CHECKED = {"table": "table", "column": "column", "data_file": "data file", "delete_file": "delete file"}
@@ -96,7 +95,7 @@ class DuckLakeMetadata:
     """The rows of the catalog's tables, by their names without `ducklake_`. Files have their paths as `location`."""
     inlined: tuple[InlinedTable, ...] = ()
 
-    @property
+    @cached_property
     def format_version(self) -> str:
         """The version of the catalog's format."""
         return option(self.rows["metadata"], "version") or ""
@@ -248,19 +247,18 @@ def option(options: pa.Table, key: str) -> str | None:
     return next(values, None)
 
 
-def read_tables(reader: CatalogReader, catalog: str) -> tuple[pa.Table, list[NamedTable]]:
-    """Return the options of a catalog, and its tables of which a snapshot exists, under all their names.
+def read_catalog(reader: CatalogReader, catalog: str) -> dict[str, pa.Table]:
+    """Return the rows of a catalog about itself: its options, snapshots in order, schemas and tables.
 
     Raises:
         UnsupportedFeatureError: The format version is not read.
     """
-    options = reader.read("metadata")
-    version = option(options, "version")
+    rows = {name: reader.read(name) for name in ("metadata", "snapshot", "schema", "table")}
+    version = option(rows["metadata"], "version")
     if version not in FORMAT_VERSIONS:
         known = ", ".join(FORMAT_VERSIONS)
         raise refusal(features.OTHER_FORMATS, catalog=catalog, version=version or "none", known=known)
-    ids = np.sort(numbers(reader.read("snapshot"), "snapshot_id"))
-    return options, named_tables(reader.read("schema"), reader.read("table"), ids)
+    return rows | {"snapshot": rows["snapshot"].sort_by("snapshot_id")}
 
 
 def read_metadata(
@@ -276,17 +274,18 @@ def read_metadata(
         TableNotFoundError: The table is gone: it was dropped, and its last snapshot expired.
         CorruptTableError: The catalog is damaged; the message names the rows.
     """
-    named = [item for item in read_tables(reader, catalog)[1] if item.table_id == table_id]
+    rows = read_catalog(reader, catalog)
+    named = [item for item in named_tables(rows) if item.table_id == table_id]
     if not named:
         raise TableNotFoundError(
             f"The table {table_id} of {catalog} is gone: it was dropped, and all its snapshots expired."
         )
-    rows = {name: reader.read(name) for name in _OF_CATALOG}
+    rows["table"] = rows["table"].filter(pc.equal(rows["table"].column("table_id"), table_id))
+    rows["snapshot_changes"] = reader.read("snapshot_changes")
     rows |= {name: reader.read(name, {"table_id": table_id}) for name in _OF_TABLE}
     rows |= {name: _owned(reader.read(name), rows[owner]) for name, owner in _OWNED.items()}
     rows["tag"] = reader.read("tag", {"object_id": table_id})
     rows["inlined_delete"] = reader.read(f"inlined_delete_{table_id}", like="inlined_delete")
-    rows["snapshot"] = rows["snapshot"].sort_by("snapshot_id")
     folders = table_folders(rows["schema"], rows["table"])
     for name in ("data_file", "delete_file"):
         rows[name] = rows[name].append_column("location", located(rows[name], folders, relocate, root))

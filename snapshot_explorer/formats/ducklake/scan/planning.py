@@ -21,7 +21,7 @@ from snapshot_explorer.formats.ducklake.files.deletes import DELETE_FORMATS, Del
 from snapshot_explorer.formats.ducklake.metadata.changes_made import FLUSHES
 from snapshot_explorer.formats.ducklake.metadata.data_types import LakeField, arrow_type
 from snapshot_explorer.formats.ducklake.metadata.log import DuckLakeLog
-from snapshot_explorer.formats.ducklake.metadata.partitions import partition_maps
+from snapshot_explorer.formats.ducklake.metadata.partitions import partition_texts
 from snapshot_explorer.formats.ducklake.metadata.paths import readable_paths
 from snapshot_explorer.formats.ducklake.metadata.table_metadata import (
     ENDLESS,
@@ -90,7 +90,7 @@ def plan(
 
 
 def _skipped(metadata: DuckLakeMetadata, files: pa.Table, reasons: Reasons) -> pa.Table:
-    partitions = list(map(tuple, partition_maps(metadata, files).to_pylist()))
+    partitions = [tuple(partition.items()) for partition in partition_texts(metadata, files)]
     distinct = {partition: index for index, partition in enumerate(dict.fromkeys(partitions))}
     sizes = files.select(["record_count", "file_size_bytes"]).rename_columns(["rows", "size_bytes"])
     of_files = pa.array([distinct[partition] for partition in partitions], pa.int64())
@@ -149,12 +149,11 @@ def _file_splits(
 ) -> Iterator[Split]:
     context, visible, whole = context_of(fields), _visible_parts(log, metadata, deletes, snapshot), Visible()
     mappings: dict[int | None, tuple[MappedName, ...] | None] = {None: None}
-    partitions = partition_maps(metadata, files)
     names = ("location", "data_file_id", "file_size_bytes", "begin_snapshot", "row_id_start", "mapping_id")
     columns = [files.column(name).to_pylist() for name in (*names, "record_count")]
     paths = readable_paths(single_chunk(files.column("location")), log.storage)
     for path, partition, location, number, size, begin, row_id, mapping_id, rows in zip(
-        paths, partitions.to_pylist(), *columns, strict=True
+        paths, partition_texts(metadata, files), *columns, strict=True
     ):
         own = visible.get(number, whole)
         if mapping_id not in mappings:
@@ -162,7 +161,7 @@ def _file_splits(
         yield Split(
             files=(path,),
             raw=own is whole and mapping_id is None,
-            partition=dict(partition),
+            partition=partition,
             bucket=None,
             rows=rows,
             size_bytes=size,
