@@ -26,9 +26,11 @@ def commits_frame(metadata: DuckLakeMetadata, versions: Sequence[int]) -> pa.Tab
     files, rows = events.files, metadata.rows["data_file"]
     inlined_begun, inlined_ended, inlined_live = events.inlined_rows()
     counts, sizes = numbers(rows, "record_count"), numbers(rows, "file_size_bytes")
-    added, no_added = (files.begun(counts) + inlined_begun)[at], events.unknown_added()[at]
-    removed_files = files.ended()[at]
     words = [metadata.words.get(version, ()) for version in versions]
+    added, removed_files = (files.begun(counts) + inlined_begun)[at], files.ended()[at]
+    # A commit that inserted rows and shows none: they are in a merged file, which no longer says so after a migration.
+    is_lost = np.asarray([not INSERTS.isdisjoint(own) for own in words], np.bool_) & (added == 0)
+    no_added = events.unknown_added()[at] | is_lost
     only_inserts = np.asarray([bool(own) and INSERTS.issuperset(own) for own in words], np.bool_)
     is_inserted = only_inserts & (removed_files == 0) & ~no_added & events.follows(at)
     changes = {row["snapshot_id"]: row for row in metadata.rows["snapshot_changes"].to_pylist()}

@@ -79,8 +79,9 @@ class TableEvents:
         return begun, ended, np.cumsum(begun - ended)
 
     def unknown_added(self) -> Mask:
-        """Return for each snapshot whether it is unknown how many rows its files add: merged files have older rows."""
-        return self.files.begun(self._is_partial()) > 0
+        """Return for each snapshot whether it is unknown how many rows it adds: some are in merged files."""
+        begins, lasts = self._ranges_of_partials()
+        return self._in_ranges(begins, self.indices(lasts) + 1)
 
     def unknown_removed(self) -> Mask:
         """Return for each snapshot whether it is unknown how many rows it removes: deletes hide some, or are new."""
@@ -97,8 +98,7 @@ class TableEvents:
 
         Source: reference, "Statistics".
         """
-        partials = self._metadata.partials.values()
-        begins, lasts = np.asarray([(item.begin, item.last) for item in partials], np.int64).reshape(-1, 2).T
+        begins, lasts = self._ranges_of_partials()
         new = numbers(self._metadata.rows["inlined_delete"], "begin_snapshot")
         endless = np.full(len(new), len(self._line))
         merged = self._in_ranges(begins, self.indices(lasts))
@@ -107,6 +107,12 @@ class TableEvents:
     def _in_ranges(self, begins: Ints, ends: Ints) -> Mask:
         """Return for each snapshot whether it is in a range: from a snapshot on, up to an index, without that."""
         return Lifetimes(begins=self.indices(begins), ends=ends, length=len(self._line)).live() > 0
+
+    def _ranges_of_partials(self) -> tuple[Ints, Ints]:
+        """Return the first and the last snapshots whose rows are in merged files."""
+        partials = self._metadata.partials.values()
+        begins, lasts = np.asarray([(item.begin, item.last) for item in partials], np.int64).reshape(-1, 2).T
+        return begins, lasts
 
     def _is_partial(self) -> Mask:
         return np.isin(numbers(self._metadata.rows["data_file"], "data_file_id"), list(self._metadata.partials))
