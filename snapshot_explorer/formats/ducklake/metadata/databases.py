@@ -356,9 +356,8 @@ def _duckdb_error(error: Exception, shown: str) -> Exception:
             "read-only too. Detach it there (DETACH), or copy the file and its .wal if there is one, and open the copy."
         )
     if "version number" in text:
-        installed = installed_version("duckdb")
-        known = {"storage": "of a newer release", "installed": installed, "needed": "1.5"}
-        return refusal(features.NEWER_STORAGE, catalog=shown, **known)
+        installed, storage = installed_version("duckdb"), "of a newer release"
+        return refusal(features.NEWER_STORAGE, catalog=shown, storage=storage, installed=installed, needed="1.5")
     return CorruptTableError(
         f"The catalog {shown} cannot be read as a DuckDB database: {text}. It may be damaged, or a writer committed "
         "while it was copied; compare it with a copy."
