@@ -37,6 +37,7 @@ hypothesis.settings.load_profile("same examples" if os.environ.get("SNAPSHOT_EXP
 SCOPES = {
     "oracle-delta": ("tests/oracles/test_delta.py", "tests/oracles/test_retention.py"),
     "oracle-hudi": ("tests/oracles/test_hudi.py",),
+    "oracle-ducklake": ("tests/oracles/test_ducklake.py",),
     "browser": (
         "tests/jupyter/explorer/test_first_paint.py",
         "tests/jupyter/explorer/test_in_a_browser.py",

@@ -12,8 +12,8 @@ import pyarrow as pa
 from snapshot_explorer.core import frames
 from snapshot_explorer.core.errors import InvalidArgumentError
 from snapshot_explorer.core.records import MaintenanceSettings
-from snapshot_explorer.formats.ducklake.metadata.partitions import partition_maps
 from snapshot_explorer.formats.ducklake.metadata.table_metadata import DuckLakeMetadata, numbers, option
+from snapshot_explorer.formats.ducklake.scan.statistics import partition_maps
 from snapshot_explorer.formats.expiry import (
     Expiry,
     Mask,

@@ -8,11 +8,11 @@ import pyarrow as pa
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.core import frames
-from snapshot_explorer.formats.ducklake.frames.events import TableEvents
+from snapshot_explorer.formats.ducklake.frames.commits import TableEvents
 from snapshot_explorer.formats.ducklake.metadata.changes_made import COMPACTIONS
-from snapshot_explorer.formats.ducklake.metadata.partitions import partition_maps
 from snapshot_explorer.formats.ducklake.metadata.table_metadata import DuckLakeMetadata, live_rows
 from snapshot_explorer.formats.ducklake.scan.planning import inlined_positions, last_deletes
+from snapshot_explorer.formats.ducklake.scan.statistics import partition_maps
 
 
 def _file_columns(metadata: DuckLakeMetadata, files: pa.Table) -> dict[str, object]:

@@ -23,7 +23,7 @@ from snapshot_explorer.formats.ducklake.files.columns import (
 )
 from snapshot_explorer.formats.ducklake.files.deletes import deleted_positions
 from snapshot_explorer.formats.ducklake.metadata.data_types import LakeField, arrow_field, arrow_type
-from snapshot_explorer.formats.ducklake.scan.plans import FilePlan, InlinedPlan
+from snapshot_explorer.formats.ducklake.scan.planning import FilePlan, InlinedPlan
 from snapshot_explorer.formats.files.parquet_file import open_parquet
 from snapshot_explorer.storage import Storage
 
