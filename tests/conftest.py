@@ -92,6 +92,7 @@ PLACES = {
     "notebooks/1": "slow",
     # Java and servers.
     "tests/spark/": "spark",
+    "tests/formats/ducklake/test_mutations.py": "slow",
     "tests/formats/ducklake/test_postgres.py": "stores",
     "tests/storage/test_object_stores.py": "stores",
     "tests/storage/test_object_stores.py::test_a_table_opens_logs_loads_and_compares_as_on_the_local_disk[web": None,

@@ -121,7 +121,7 @@ def main(snapshots: int = 2_000, files: int = 100_000, python: str = sys.executa
             "open and history": lambda: rows().history().num_rows,
             "files": lambda: rows().current.files().num_rows,
             "plan of a condition": lambda: rows().current.plan(where="id between 5000000 and 5009999"),
-            "lifetimes of all versions": lambda: rows().lifetimes().num_rows,
+            "lifetimes of all versions": lambda: rows().lifetimes().versions,
             "changes of all versions": lambda: table.changes(table.listing().versions),
             "rows with deletes": lambda: orders().current.to_arrow().num_rows,
         }

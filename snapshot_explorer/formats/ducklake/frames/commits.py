@@ -114,7 +114,8 @@ class TableEvents:
 
     def _in_ranges(self, begins: Ints, ends: Ints) -> Mask:
         """Return for each snapshot whether it is in a range: from a snapshot on, up to an index, without that."""
-        return Lifetimes(begins=self.indices(begins), ends=ends, length=len(self._line)).live() > 0
+        length = len(self._line)
+        return Lifetimes(begins=self.indices(begins), ends=np.minimum(ends, length), length=length).live() > 0
 
     def _ranges_of_partials(self) -> tuple[Ints, Ints]:
         """Return the first and the last snapshots whose rows are in merged files."""
