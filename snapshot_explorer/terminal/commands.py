@@ -42,6 +42,7 @@ from snapshot_explorer.jupyter.command import (
 )
 from snapshot_explorer.jupyter.command_line import LineToken
 from snapshot_explorer.jupyter.commands import COMMANDS
+from snapshot_explorer.jupyter.commands.explore import EXPLORE, FOLLOW
 from snapshot_explorer.jupyter.cost import DEFAULT_LIMITS
 from snapshot_explorer.jupyter.help_text import HelpText, command_help
 from snapshot_explorer.jupyter.spelling import command_words
@@ -56,7 +57,7 @@ from snapshot_explorer.view import DRAWN_ROWS, Code, Pairs, Part, codes_of, draw
 from snapshot_explorer.view.text import Paint, leave_plain
 
 _NOT_HERE = ("explore", "open")
-"""The command about open tables, and the one that shows a widget."""
+"""The command about open tables, and the one that shows a widget: only its option --html is for terminals."""
 STORAGE_OPTIONS_VARIABLE = "SNAPSHOT_EXPLORER_STORAGE_OPTIONS"
 """The environment variable with the path of the file of storage options, where no option names one."""
 _RUN = "snapshot-explorer"
@@ -71,7 +72,7 @@ _OPENING = (
         meaning=f"a JSON file of storage options; without it, the file that ${STORAGE_OPTIONS_VARIABLE} names",
     ),
 )
-_NOTEBOOK_OPTIONS = (OUT, DEBUG)
+_NOTEBOOK_OPTIONS = (OUT, DEBUG, FOLLOW)
 _CONDITIONS = ("condition", "query")
 _DRAWN = 200
 """Rows of a table that are printed."""
@@ -128,7 +129,7 @@ def _in_terminal(command: Command, path: str | None = None) -> Command:
         path: The path in its lines; PATH without one.
     """
     typed = f"{_RUN} {command.name} {shlex.quote(path) if path else 'PATH'}"
-    own = [item for item in command.options if item != TABLE and not item.is_variable]
+    own = [item for item in command.options if item not in (TABLE, FOLLOW) and not item.is_variable]
     own_names = {item.name for item in own}
     # A command that opens the table at its path has options of its own for that.
     opening = _OPENING[2:] if command.accepts_path else [item for item in _OPENING if item.name not in own_names]
@@ -192,7 +193,7 @@ def _question(command: Command) -> str:
 @lru_cache(maxsize=8)
 def commands_for(path: str | None) -> tuple[Command, ...]:
     """Return the commands of a terminal, with the path in their lines; PATH without one."""
-    return tuple(_in_terminal(command, path) for command in _AVAILABLE)
+    return tuple(_in_terminal(command, path) for command in (*_AVAILABLE, EXPLORE))
 
 
 def shell_line(hint: Hint, *, path: str | None = None, command: Command | None = None) -> str | None:

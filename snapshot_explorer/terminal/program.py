@@ -79,6 +79,10 @@ def _output(words: Sequence[str]) -> commands.Output:
             return _run_program(words[0], options, others)
         if _is_command(words):
             return commands.run(words, room=_room(), paint=paint_for(sys.stdout))
+        options, others = _parser().parse_known_args(words)
+        if options.html is not None:
+            opening = [f"--{name}={value}" for name in ("branch", "format") if (value := getattr(options, name))]
+            return commands.run(["explore", options.path, f"--html={options.html}", *opening, *others], room=_room())
         return _read(_parser().parse_args(words))
     except SystemExit as end:  # argparse has printed help, or an error
         return commands.Output(status=int(end.code or 0), text="")
@@ -113,6 +117,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--branch", metavar="B", help="the branch; the main one without it")
     parser.add_argument("--format", metavar="F", help=f"{formats.names()}; detected without it")
+    parser.add_argument("--html", metavar="FILE", help="write the explorer into a file; see explore --help")
     parser.add_argument("-n", "--limit", metavar="N", type=int, default=_DRAWN, help="the most commits (20)")
     parser.add_argument(_EXACT, action="store_true", help="count the rows of commits by reading those that differ")
     parser.add_argument(_NO_PAGER, action="store_true", help="print without a pager")
@@ -139,9 +144,13 @@ def _programs() -> dict[str, argparse.ArgumentParser]:
     )
     completion.add_argument("shell", choices=SHELLS)
     explore = argparse.ArgumentParser(
-        prog=f"{_PROGRAM} explore", description="Show what the explorer opens with, as text, and how to get its page."
+        prog=f"{_PROGRAM} explore",
+        description="Show what the explorer opens with, as text, and how to get its page; or write it into a file.",
+        epilog="With --html also --versions N, the newest versions that can be looked into (50), --overwrite, "
+        "--branch B, --format F, --storage-options FILE.",
     )
     explore.add_argument("path", metavar="PATH", help="the table's folder, or one above tables, or a URL")
+    explore.add_argument("--html", metavar="FILE", help="one file, at most 2 MB, that works without Python and network")
     help_parser = argparse.ArgumentParser(prog=f"{_PROGRAM} help", description="List the commands, or explain one.")
     help_parser.add_argument("command", metavar="COMMAND", nargs="?", help="the command; by default all")
     return {
@@ -177,6 +186,8 @@ def _mcp_parser() -> argparse.ArgumentParser:
 
 
 def _run_program(name: str, options: argparse.Namespace, others: Sequence[str]) -> commands.Output:
+    if name == "explore" and options.html is not None:
+        return commands.run(["explore", options.path, f"--html={options.html}", *others], room=_room())
     if others and name != "notebook":
         _programs()[name].error(f"unrecognized arguments: {' '.join(others)}")
     try:
@@ -209,7 +220,10 @@ def _explore(path: str) -> commands.Output:
     """Return the card and the log of a table, or the tables of a folder, and how to get the page."""
     output = _read(_parser().parse_args([path]))
     quoted = shlex.quote(hide_url_secrets(path))
-    page = f"The explorer is a page in a notebook: {_PROGRAM} notebook {quoted} starts one with it."
+    page = (
+        f"The explorer is a page: {_PROGRAM} notebook {quoted} starts a notebook with it, "
+        f"{_PROGRAM} {quoted} --html FILE writes it into a file."
+    )
     return output if output.is_error else commands.Output(status=output.status, text=f"{output.text}\n\n{page}")
 
 
