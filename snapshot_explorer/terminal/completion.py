@@ -35,8 +35,7 @@ def script(shell: str, programs: Sequence[argparse.ArgumentParser]) -> str:
 
     parser = argparse.ArgumentParser(prog="snapshot-explorer")
     subparsers = parser.add_subparsers()
-    commands = commands_for(None)
-    for command in commands:
+    for command in commands_for(None):
         added = subparsers.add_parser(command.name, help=command.summary)
         for argument in command.arguments if command.accepts_path else (_PATH, *command.arguments):
             _complete(added.add_argument(argument.name, help=argument.meaning), argument)
@@ -45,8 +44,8 @@ def script(shell: str, programs: Sequence[argparse.ArgumentParser]) -> str:
                 added.add_argument(*option.flags, help=option.meaning, action="store_true")
             else:
                 _complete(added.add_argument(*option.flags, metavar=option.metavar, help=option.meaning), option)
-    for name, program in ((program.prog.rpartition(" ")[2], program) for program in programs):
-        if name not in {command.name for command in commands}:
+    for program in programs:
+        if (name := program.prog.rpartition(" ")[2]) not in subparsers.choices:
             subparsers.add_parser(name, help=program.description, parents=[program], add_help=False)
     return str(shtab.complete(parser, shell))
 

@@ -31,6 +31,7 @@ _WIDTHS = 40, 120
 """The minimum and the maximum width of text."""
 _EXACT = "--exact"
 _NO_PAGER = "--no-pager"
+_HTML = "--html"
 _DEMO = "orders"
 """The sample that is shown without a name."""
 
@@ -73,16 +74,15 @@ def _output(words: Sequence[str]) -> commands.Output:
     try:
         if not words:
             return commands.Output(status=0, text=commands.overview(list(programs)))
+        is_path = words[0] not in programs and not _is_command(words)
+        if (is_path or words[0] == "explore") and any(word.partition("=")[0] == _HTML for word in words):
+            return commands.run(["explore", *words[0 if is_path else 1 :]], room=_room())
         # A folder of that name does not hide a command with arguments: agents start `mcp` where they work.
         if words[0] in programs and (len(words) > 1 or not os.path.exists(words[0])):  # noqa: PTH110 - any text
             options, others = programs[words[0]].parse_known_args(words[1:])
             return _run_program(words[0], options, others)
         if _is_command(words):
             return commands.run(words, room=_room(), paint=paint_for(sys.stdout))
-        options, others = _parser().parse_known_args(words)
-        if options.html is not None:
-            opening = [f"--{name}={value}" for name in ("branch", "format") if (value := getattr(options, name))]
-            return commands.run(["explore", options.path, f"--html={options.html}", *opening, *others], room=_room())
         return _read(_parser().parse_args(words))
     except SystemExit as end:  # argparse has printed help, or an error
         return commands.Output(status=int(end.code or 0), text="")
@@ -117,7 +117,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--branch", metavar="B", help="the branch; the main one without it")
     parser.add_argument("--format", metavar="F", help=f"{formats.names()}; detected without it")
-    parser.add_argument("--html", metavar="FILE", help="write the explorer into a file; see explore --help")
+    parser.add_argument(_HTML, metavar="FILE", help="write the explorer into a file; see explore --help")
     parser.add_argument("-n", "--limit", metavar="N", type=int, default=_DRAWN, help="the most commits (20)")
     parser.add_argument(_EXACT, action="store_true", help="count the rows of commits by reading those that differ")
     parser.add_argument(_NO_PAGER, action="store_true", help="print without a pager")
@@ -150,7 +150,7 @@ def _programs() -> dict[str, argparse.ArgumentParser]:
         "--branch B, --format F, --storage-options FILE.",
     )
     explore.add_argument("path", metavar="PATH", help="the table's folder, or one above tables, or a URL")
-    explore.add_argument("--html", metavar="FILE", help="one file, at most 2 MB, that works without Python and network")
+    explore.add_argument(_HTML, metavar="FILE", help="one file, at most 2 MB, that works without Python and network")
     help_parser = argparse.ArgumentParser(prog=f"{_PROGRAM} help", description="List the commands, or explain one.")
     help_parser.add_argument("command", metavar="COMMAND", nargs="?", help="the command; by default all")
     return {
@@ -186,8 +186,6 @@ def _mcp_parser() -> argparse.ArgumentParser:
 
 
 def _run_program(name: str, options: argparse.Namespace, others: Sequence[str]) -> commands.Output:
-    if name == "explore" and options.html is not None:
-        return commands.run(["explore", options.path, f"--html={options.html}", *others], room=_room())
     if others and name != "notebook":
         _programs()[name].error(f"unrecognized arguments: {' '.join(others)}")
     try:

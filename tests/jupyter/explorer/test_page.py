@@ -1,7 +1,5 @@
 """An explorer as one file: what is recorded, within its bound, harmless and without secrets."""
 
-import base64
-import gzip
 import json
 import re
 
@@ -12,17 +10,11 @@ from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.jupyter.explorer import Explorer
 from tests.inner.jupyter import recording
 from tests.support.delta.table_builder import DeltaTable
+from tests.support.explorers import recorded
 from tests.support.paimon.table_builder import PaimonTable
 
 EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&]]><!--"
 TURNED = "\N{RIGHT-TO-LEFT OVERRIDE}gnp.exe"
-
-
-def recorded(page):
-    """Return what is recorded in a page, by name."""
-    (packed,) = re.findall(r'id="recorded">([A-Za-z0-9+/=]*)</script>', page)
-    lines = gzip.decompress(base64.b64decode(packed)).decode().splitlines()
-    return {json.loads(name): json.loads(value) for name, _, value in (line.partition("\t") for line in lines)}
 
 
 @pytest.fixture
@@ -117,15 +109,17 @@ def test_recording_stops_at_the_bound_and_says_what_is_there(to_page, memory_roo
     table = DeltaTable(*memory_root)
     for number in range(3):
         table.append([(number, "a")])
-    bound = len(to_page(open_table(table.url), versions=1)) + 14_000  # of which the head has 13,333
+    bound = len(to_page(open_table(table.url), versions=1)) + 13_000  # of which the head has most
     monkeypatch.setattr(recording, "MOST_BYTES", bound)
 
     page = to_page(open_table(table.url), versions=4)
     contents = recorded(page)
 
+    views = [name for name in contents if name.startswith("commit ")]
     assert len(page.encode()) <= bound
-    assert [name for name in contents if name.startswith("commit ")] == ["commit 3"]
-    assert "4 of 4 commits; the views of 1 version, the newest first" in contents["explorer"]["page"]["recorded"]
+    assert 0 < len(views) < 4
+    assert views[0] == "commit 3"
+    assert f"4 of 4 commits; the views of {len(views)} version" in contents["explorer"]["page"]["recorded"]
 
 
 def test_a_version_that_cannot_be_read_is_recorded_with_its_reason(to_page, memory_root):
