@@ -42,7 +42,7 @@ from snapshot_explorer.jupyter.command import (
 )
 from snapshot_explorer.jupyter.command_line import LineToken
 from snapshot_explorer.jupyter.commands import COMMANDS
-from snapshot_explorer.jupyter.commands.explore import EXPLORE, FOLLOW
+from snapshot_explorer.jupyter.commands.explore import FOLLOW
 from snapshot_explorer.jupyter.cost import DEFAULT_LIMITS
 from snapshot_explorer.jupyter.help_text import HelpText, command_help
 from snapshot_explorer.jupyter.spelling import command_words
@@ -56,8 +56,8 @@ from snapshot_explorer.table import open_table
 from snapshot_explorer.view import DRAWN_ROWS, Code, Pairs, Part, codes_of, drawing_of, render_text, spelled
 from snapshot_explorer.view.text import Paint, leave_plain
 
-_NOT_HERE = ("explore", "open")
-"""The command about open tables, and the one that shows a widget: only its option --html is for terminals."""
+_NOT_HERE = ("open",)
+"""The command about open tables."""
 STORAGE_OPTIONS_VARIABLE = "SNAPSHOT_EXPLORER_STORAGE_OPTIONS"
 """The environment variable with the path of the file of storage options, where no option names one."""
 _RUN = "snapshot-explorer"
@@ -193,7 +193,7 @@ def _question(command: Command) -> str:
 @lru_cache(maxsize=8)
 def commands_for(path: str | None) -> tuple[Command, ...]:
     """Return the commands of a terminal, with the path in their lines; PATH without one."""
-    return tuple(_in_terminal(command, path) for command in (*_AVAILABLE, EXPLORE))
+    return tuple(_in_terminal(command, path) for command in _AVAILABLE)
 
 
 def shell_line(hint: Hint, *, path: str | None = None, command: Command | None = None) -> str | None:
@@ -403,8 +403,8 @@ def _json(result: object, call: Callable[[Hint], str]) -> str:
         return sanitize_json(str(result.to_json()))
     if isinstance(result, CheckResult | LakeSnapshot):
         return result.to_json() or ""
-    if isinstance(result, HelpText):
-        result = {"message": repr(result)}
+    if isinstance(result, HelpText) or hasattr(result, "model_id"):  # a widget
+        result = {"message": str(result)}
     elif isinstance(result, RowDiffPlan):
         result = _row_diff_facts(result)
     elif isinstance(result, RowDiff):

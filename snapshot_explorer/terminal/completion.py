@@ -45,8 +45,9 @@ def script(shell: str, programs: Sequence[argparse.ArgumentParser]) -> str:
             else:
                 _complete(added.add_argument(*option.flags, metavar=option.metavar, help=option.meaning), option)
     for program in programs:
-        if (name := program.prog.rpartition(" ")[2]) not in subparsers.choices:
-            subparsers.add_parser(name, help=program.description, parents=[program], add_help=False)
+        subparsers.add_parser(
+            program.prog.rpartition(" ")[2], help=program.description, parents=[program], add_help=False
+        )
     return str(shtab.complete(parser, shell))
 
 

@@ -2,7 +2,6 @@
 
 import argparse
 import os
-import shlex
 import shutil
 import sys
 from collections.abc import Sequence
@@ -74,15 +73,14 @@ def _output(words: Sequence[str]) -> commands.Output:
     try:
         if not words:
             return commands.Output(status=0, text=commands.overview(list(programs)))
-        is_path = words[0] not in programs and not _is_command(words)
-        if (is_path or words[0] == "explore") and any(word.partition("=")[0] == _HTML for word in words):
-            return commands.run(["explore", *words[0 if is_path else 1 :]], room=_room())
         # A folder of that name does not hide a command with arguments: agents start `mcp` where they work.
         if words[0] in programs and (len(words) > 1 or not os.path.exists(words[0])):  # noqa: PTH110 - any text
             options, others = programs[words[0]].parse_known_args(words[1:])
             return _run_program(words[0], options, others)
         if _is_command(words):
             return commands.run(words, room=_room(), paint=paint_for(sys.stdout))
+        if any(word.partition("=")[0] == _HTML for word in words[1:]):
+            return commands.run(["explore", *words], room=_room())
         return _read(_parser().parse_args(words))
     except SystemExit as end:  # argparse has printed help, or an error
         return commands.Output(status=int(end.code or 0), text="")
@@ -143,19 +141,10 @@ def _programs() -> dict[str, argparse.ArgumentParser]:
         f"of fpath/_{_PROGRAM}. fish: {_PROGRAM} completion fish > ~/.config/fish/completions/{_PROGRAM}.fish",
     )
     completion.add_argument("shell", choices=SHELLS)
-    explore = argparse.ArgumentParser(
-        prog=f"{_PROGRAM} explore",
-        description="Show what the explorer opens with, as text, and how to get its page; or write it into a file.",
-        epilog="With --html also --versions N, the newest versions that can be looked into (50), --overwrite, "
-        "--branch B, --format F, --storage-options FILE.",
-    )
-    explore.add_argument("path", metavar="PATH", help="the table's folder, or one above tables, or a URL")
-    explore.add_argument(_HTML, metavar="FILE", help="one file, at most 2 MB, that works without Python and network")
     help_parser = argparse.ArgumentParser(prog=f"{_PROGRAM} help", description="List the commands, or explain one.")
     help_parser.add_argument("command", metavar="COMMAND", nargs="?", help="the command; by default all")
     return {
         "demo": demo,
-        "explore": explore,
         "notebook": notebook,
         "mcp": _mcp_parser(),
         "completion": completion,
@@ -192,8 +181,6 @@ def _run_program(name: str, options: argparse.Namespace, others: Sequence[str]) 
         match name:
             case "demo":
                 return _demo(options.sample)
-            case "explore":
-                return _explore(options.path)
             case "help":
                 return _output([options.command, "--help"] if options.command else [])
             case "mcp":
@@ -212,17 +199,6 @@ def _run_program(name: str, options: argparse.Namespace, others: Sequence[str]) 
     except SnapshotExplorerError as error:
         call = commands.spelling(hide_url_secrets(options.path) if name == "notebook" else None)
         return commands.Output(status=2, text=spell(error.message, call), is_error=True)
-
-
-def _explore(path: str) -> commands.Output:
-    """Return the card and the log of a table, or the tables of a folder, and how to get the page."""
-    output = _read(_parser().parse_args([path]))
-    quoted = shlex.quote(hide_url_secrets(path))
-    page = (
-        f"The explorer is a page: {_PROGRAM} notebook {quoted} starts a notebook with it, "
-        f"{_PROGRAM} {quoted} --html FILE writes it into a file."
-    )
-    return output if output.is_error else commands.Output(status=output.status, text=f"{output.text}\n\n{page}")
 
 
 def _demo(name: str) -> commands.Output:

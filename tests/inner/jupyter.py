@@ -6,6 +6,7 @@ from snapshot_explorer.jupyter.command_line import LineToken, as_command, tokeni
 from snapshot_explorer.jupyter.commands.diff import DIFF_PARTS
 from snapshot_explorer.jupyter.completion import MATCHER, matcher, suggestions
 from snapshot_explorer.jupyter.cost import Cost, ReadLimits, cost_of
+from snapshot_explorer.jupyter.explorer import recording
 from snapshot_explorer.jupyter.explorer.contents import version_rows, view_requests
 from snapshot_explorer.jupyter.explorer.contents.distributions import distributions
 from snapshot_explorer.jupyter.explorer.contents.grid_rows import (
@@ -19,7 +20,6 @@ from snapshot_explorer.jupyter.explorer.contents.row_conditions import row_condi
 from snapshot_explorer.jupyter.explorer.environment import load_limits
 from snapshot_explorer.jupyter.explorer.following import Ticker
 from snapshot_explorer.jupyter.explorer.grid_view import GridView
-from snapshot_explorer.jupyter.explorer.page import recording
 from snapshot_explorer.jupyter.explorer.page.scripts import script, text_of
 from snapshot_explorer.jupyter.explorer.state import COMPARED, FILE_VIEWS, FILTERS, HEALTH, MEASURES, PARTS, TABS
 from snapshot_explorer.jupyter.explorer.work import THREADS, Job, Work, running_loop

@@ -250,11 +250,8 @@ def test_help_and_explore_answer_in_a_terminal(capsys, orders):
     assert capsys.readouterr().out.startswith("snapshot-explorer log PATH")
     assert main(["explore", str(orders)]) == 0
     shown = capsys.readouterr().out
-    assert "newest version" in shown
-    assert shown.endswith(
-        f"snapshot-explorer notebook {orders} starts a notebook with it, snapshot-explorer {orders} --html FILE writes "
-        "it into a file.\n"
-    )
+    assert "A picture of the explorer." in shown
+    assert "Run this in a notebook for the explorer itself." in shown
     assert main(["explore", f"{orders}/nothing"]) == 2
 
 

@@ -39,7 +39,6 @@ from snapshot_explorer.jupyter.explorer.environment import (
 from snapshot_explorer.jupyter.explorer.following import Debounce, FollowErrors, Ticker, poll, rollback_message
 from snapshot_explorer.jupyter.explorer.lake_view import LakeView
 from snapshot_explorer.jupyter.explorer.page.files import FILE_FORMATS, file_bytes
-from snapshot_explorer.jupyter.explorer.page.recording import Recorder
 from snapshot_explorer.jupyter.explorer.page.scripts import packed_script, text_of
 from snapshot_explorer.jupyter.explorer.page.static_view import (
     head,
@@ -61,6 +60,7 @@ from snapshot_explorer.jupyter.explorer.reading import (
     read_table_size,
     with_known_facts,
 )
+from snapshot_explorer.jupyter.explorer.recording import Recorder
 from snapshot_explorer.jupyter.explorer.state import (
     COMPARED,
     FILE_ORDERS,
@@ -124,11 +124,8 @@ _SETTABLE = (
     *("file_order", "descending", "statistics", "keep", "keep_last", "follow", "playing"),
 )
 """The traits of the state that a page sets and shows."""
-_READ_BY_VIEWS = (
-    *("key", "hide_unchanged", "row_kind", "columns", "where", "sort", "sort_descending", "carried", "zone"),
-    *("partition", "file_order", "descending", "statistics", "keep", "keep_last", "anomalies"),
-)
-"""The traits of the state that views depend on, and that the page of `to_html` does not set."""
+_RECORDED = {*_SETTABLE, "sort", "sort_descending"} - {"pinned", "part", "follow", "playing", *FILTERS}
+"""The traits of the state that `to_html` takes over; pins and filters are set in the page."""
 _LOG_SECONDS = 3_600
 """The maximum time that `to_html` waits for the log."""
 _LONGEST_VERSION = 20
@@ -385,16 +382,22 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
                 explorer.wait(_LOG_SECONDS)
             if not len(recorded.state.commits):
                 raise InvalidArgumentError(self.problem or BLANK)
-            for name in _READ_BY_VIEWS:
+            for name in _RECORDED:
                 setattr(recorded.state, name, getattr(self.state, name))
             shown = {name: getattr(self.state, name) for name in self.state.trait_names()}
-            recorder = Recorder(recorded.wait(_LOG_SECONDS), recorded._views, recorded._counts)
+            recorder = Recorder(self.table, recorded.state, recorded._views, recorded._traits_of_page)
             page = recorder.page(shown, versions=versions)
         finally:
             recorded.close()
         with output_file(target) as file:
             file.write(page)
         return target
+
+    def _traits_of_page(self) -> dict[str, Any]:
+        """Return what a page receives, once nothing is being read."""
+        self.wait(_LOG_SECONDS)
+        self._send_page()
+        return {name: getattr(self, name) for name in ("page", "commits", "facts", "listed")}
 
     def close(self) -> None:
         """Stop following and reading, and free every widget."""

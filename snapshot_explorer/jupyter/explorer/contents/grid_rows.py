@@ -181,11 +181,17 @@ def arrange_rows(grid: GridRows, how: Arrangement) -> npt.NDArray[np.int64] | No
 def ranks_of(grid: GridRows, count: int) -> list[list[int | None]]:
     """Return for each column the ranks of the values of the first rows; equal values have the same, null has none."""
     rows = grid.rows.slice(0, count)
-    result = []
-    for index in range(min(rows.num_columns, DRAWN_COLUMNS)):
-        key = _sort_key(rows, index)
+    return [_ranks(rows, index) for index in range(min(rows.num_columns, DRAWN_COLUMNS))]
+
+
+def _ranks(rows: pa.Table, index: int) -> list[int | None]:
+    key = _sort_key(rows, index)
+    try:
         ranks = pc.rank(key, sort_keys="ascending", tiebreaker="dense")
-        result.append(pc.if_else(key.is_valid(), ranks, None).to_pylist())
+    except pa.ArrowException:  # of a type without an order
+        key = _texts(rows.column(index), rows.schema.field(index))
+        ranks = pc.rank(key, sort_keys="ascending", tiebreaker="dense")
+    result: list[int | None] = pc.if_else(key.is_valid(), ranks, None).to_pylist()
     return result
 
 

@@ -3,8 +3,7 @@
 import { numbers } from "./timeline.js";
 import { render } from "./page.js";
 
-const SECOND_OF_PLAY = 1000;  // milliseconds
-const SENT = 60;  // commits of a page of the list
+const PLAY = 1000, SENT = 60;  // milliseconds between two versions, commits of a page of the list
 const PACKED = ["version", "added", "removed", "kind", "unknown", "quiet", "schema", "readable", "time"], WORDS_OF = ["operations", "users", "changes"];
 const FILTERED = ["kind", "operation", "user", "text", "maintenance"];
 const NO_KERNEL = "This page has no kernel:";
@@ -59,15 +58,10 @@ function arranged(grid, how) {
 
 class Recording {
   constructor(lines) {
-    this.lines = lines;
-    this.handlers = new Map();
-    this.traits = { busy: {} };
-    this.contents = new Map();
-    this.grids = new Map();
+    Object.assign(this, { lines, handlers: [], traits: { busy: {} }, contents: new Map(), grids: new Map(), answers: 0 });
     Object.assign(this, this.read("explorer"), this.read("commits"));
     this.state = this.page.state;
     this.places = new Map(this.versions.map((version, i) => [version, i]));
-    this.answers = 0;
     this.publish();
   }
 
@@ -79,18 +73,9 @@ class Recording {
   }
 
   get = (name) => this.traits[name];
-
-  on(name, handler) {
-    this.handlers.set(name, [...(this.handlers.get(name) ?? []), handler]);
-  }
-
-  off(name, handler) {
-    this.handlers.set(name, (this.handlers.get(name) ?? []).filter((other) => other !== handler));
-  }
-
-  tell(name, ...what) {
-    for (const handler of this.handlers.get(name) ?? []) handler(...what);
-  }
+  on = (name, handler) => this.handlers.push([name, handler]);
+  off = (name, handler) => { this.handlers = this.handlers.filter((known) => known[0] !== name || known[1] !== handler); };
+  tell = (name, ...what) => this.handlers.filter((known) => known[0] === name).forEach(([, handler]) => handler(...what));
 
   /** Receive a message of the page, which may send it while it is drawn. */
   send(message) {
@@ -109,9 +94,7 @@ class Recording {
     step: ([marker, by]) => this.step(marker, by),
     click: (version, { other }) => this.mark(other ? "a" : "b", version),
     act: (name) => name === "reset filters" && this.set(this.page.defaults),
-    window: (ends) => {
-      this.window = (typeof ends[0] === "string" ? ends.map((version) => this.places.get(version)) : ends).sort((a, b) => a - b);
-    },
+    window: (ends) => { this.window = ends.map((end) => this.places.get(end) ?? end).sort((a, b) => a - b); },
     commits: (start) => this.tell("msg:custom", { commits: { start, rows: this.rows.slice(start, start + SENT) } }),
     grid: ({ place, arrange }) => arrange && this.grids.set(this.key(place), arrange),
     open: (path) => { this.state.manifest = path; },
@@ -126,18 +109,11 @@ class Recording {
     this.answers += 1;
     for (const [name, value] of Object.entries(values)) if (name in this.state) this.state[name] = value;
     if (values.pinned === false) this.a = this.before;
-    if (zone !== undefined) {
-      try {
-        new Intl.DateTimeFormat("sv-SE", { timeZone: zone === "local" ? undefined : zone || "UTC" });
-        this.state.zone = zone || "UTC";
-      } catch {
-        this.note = `${zone} is not a time zone. Write one such as Europe/Berlin.`;
-      }
-    }
-    if (playing === undefined) return;
-    this.state.playing = playing;
-    clearInterval(this.player);
-    if (playing) this.player = setInterval(() => this.send({ step: ["b", 1] }), SECOND_OF_PLAY);
+    if (["", "UTC", "local", ...Intl.supportedValuesOf("timeZone")].includes(zone)) this.state.zone = zone || "UTC";
+    else if (zone !== undefined) this.note = `${zone} is not a time zone. Write one such as Europe/Berlin.`;
+    this.state.playing = playing ?? this.state.playing;
+    if (playing !== undefined) clearInterval(this.player);
+    if (playing) this.player = setInterval(() => this.send({ step: ["b", 1] }), PLAY);
   }
 
   choose(marker, text) {

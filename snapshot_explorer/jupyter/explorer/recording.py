@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from snapshot_explorer.jupyter.explorer.contents.view_requests import ViewResult
-    from snapshot_explorer.jupyter.explorer.explorer import Explorer
+    from snapshot_explorer.jupyter.explorer.state import ExplorerState
     from snapshot_explorer.jupyter.explorer.views import Views
-    from snapshot_explorer.view import Part
+    from snapshot_explorer.table import Table
 
 MOST_BYTES = 2_000_000
 """The maximum size of a file."""
@@ -45,14 +45,8 @@ _MANIFESTS = 12
 """Manifests of a version whose entries are recorded, of those that no newer version lists."""
 _LONGEST_DETAILS = 4_000
 """Characters of a commit's details that are searched."""
-_SECONDS = 3_600
-"""The maximum time to wait for the commits."""
 _PARTS = ("compared", "health")
-_CONTROLS = (
-    *("tab", "measure", "zone", "kind", "operation", "user", "text", "maintenance"),
-    *("compared", "file_view", "health", "pinned"),
-)
-"""The traits of the state that the page shows, and can set."""
+_SET_IN_PAGE = ("pinned", "measure", "kind", "operation", "user", "text", "maintenance")
 _NOT_RECORDED = ("another table", "twins", *READS)
 """Parts of views that depend on other tables, or read much."""
 _STYLE = (
@@ -75,12 +69,11 @@ class _Recording:
         before = self._packer.copy()
         lines = [f"{json.dumps(name)}\t{json.dumps(value, default=_as_text)}\n" for name, value in contents.items()]
         packed = self._packer.compress("".join(lines).encode()) + self._packer.flush(zlib.Z_SYNC_FLUSH)
-        fits = len(self._packed) + len(packed) + left <= self._room
-        if fits:
-            self._packed += packed
-        else:
+        if len(self._packed) + len(packed) + left > self._room:
             self._packer = before
-        return fits
+            return False
+        self._packed += packed
+        return True
 
     def text(self) -> str:
         """Return all contents as text."""
@@ -96,9 +89,11 @@ def _as_text(value: object) -> object:
 class Recorder:
     """Records the views of an explorer that no page shows: its state is set to all that is recorded."""
 
-    def __init__(self, explorer: Explorer, views: Views, counts: Callable[[], Mapping[str, int]]) -> None:
-        """Record nothing yet; `counts` returns the numbers beside the names of tabs in the present state."""
-        self._explorer, self._state, self._views, self._counts = explorer, explorer.state, views, counts
+    def __init__(
+        self, table: Table, state: ExplorerState, views: Views, traits: Callable[[], Mapping[str, Any]]
+    ) -> None:
+        """Record nothing yet; `traits` returns what a page would receive in the present state: page, commits, ...."""
+        self._table, self._state, self._views, self._traits = table, state, views, traits
         self._manifests: set[str] = set()
 
     def page(self, shown: Mapping[str, Any], *, versions: int) -> bytes:
@@ -109,18 +104,11 @@ class Recorder:
             versions: The number of newest versions whose views are recorded.
         """
         code, style = script("recorded.js"), _STYLE + text_of("page.css")
-        title = escape(f"{self._explorer.page['name']}: explorer")
-        policies = (
-            "default-src 'none'",
-            f"script-src '{_hash(code)}'",
-            f"style-src '{_hash(style)}'",
-            "img-src data:",  # patterns of the legend
-            "base-uri 'none'",
-            "form-action 'none'",
-        )
+        title = escape(f"{sanitize(self._table.name)}: explorer")
         begin = (
-            '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
-            f'<meta http-equiv="Content-Security-Policy" content="{"; ".join(policies)}">'
+            '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" '
+            f"content=\"default-src 'none'; script-src '{_hash(code)}'; style-src '{_hash(style)}'; img-src data:; "
+            "base-uri 'none'; form-action 'none'\">"
             f'<meta name="viewport" content="width=device-width,initial-scale=1"><title>{title}</title>'
             f"<style>{style}</style></head><body><main><h1>{title}</h1><h2>Commits and views</h2></main>"
             "<noscript>This page draws a table's history with JavaScript, which is turned off.</noscript>"
@@ -128,7 +116,7 @@ class Recorder:
         )
         end = f'</script><script type="module">{code}</script></body></html>\n'
         recording = _Recording((MOST_BYTES - len((begin + end).encode())) * 3 // 4)
-        with history_of(self._explorer.table).table_format.storage.keeping_immutable():
+        with history_of(self._table).table_format.storage.keeping_immutable():
             self._record(recording, shown, versions)
         return f"{begin}{recording.text()}{end}".encode()
 
@@ -154,40 +142,33 @@ class Recorder:
 
     def _commits(self, count: int) -> dict[str, object]:
         """Return the newest commits: the timeline, the list and the strip, by what is counted."""
-        explorer, state = self._explorer, self._state
+        state = self._state
         commits = state.commits.slice(0, count)
         versions = tuple(commits["version"].to_pylist()[::-1])
         state.window = versions[0], versions[-1]
-        details = [" ".join(_words(stored_details(text))) for text in commits["details"].to_pylist()]
-        contents: dict[str, object] = {
-            "commits": {
-                "versions": [str(version) for version in versions],
-                "details": [text[:_LONGEST_DETAILS] for text in details],
-            }
-        }
+        details = [_details(text) for text in commits["details"].to_pylist()]
+        contents: dict[str, object] = {"commits": {"versions": [*map(str, versions)], "details": details}}
         for measure in MEASURES:
             state.measure = measure
-            explorer.wait(_SECONDS)
-            starts = range(0, len(commits), PAGE)
+            traits, starts = self._traits(), range(0, len(commits), PAGE)
             contents[f"measure {measure}"] = {
-                "commits": explorer.commits,
-                "facts": explorer.facts,
+                "commits": traits["commits"],
+                "facts": traits["facts"],
                 "rows": [row for start in starts for row in commit_rows(commits, start, measure)["rows"]],
-                "most": explorer.listed["most"],
+                "most": traits["listed"]["most"],
                 "strip": overview(commits, versions, measure),
             }
         return contents
 
     def _head(self, shown: Mapping[str, Any], versions: Sequence[int]) -> dict[str, Any]:
         """Return the head of the page and the state that it begins with; `versions` are listed, newest first."""
-        page, window = self._explorer.page, shown["window"]
-        newest = versions[0]
-        b = shown["b"] if shown["b"] in versions else newest
+        page, window = self._traits()["page"], shown["window"]
+        b = self._state.b = shown["b"] if shown["b"] in versions else versions[0]
         choices = {
             name: [item for item in items if item not in _NOT_RECORDED] if name in _PARTS else items
             for name, items in page["choices"].items()
         }
-        state = page["state"] | {name: shown[name] for name in _CONTROLS} | {"manifest": ""}
+        state = page["state"] | {name: shown[name] for name in _SET_IN_PAGE} | {"manifest": ""}
         state |= {name: choices[name][0] for name in _PARTS if state[name] not in choices[name]}
         return {
             "page": {
@@ -197,19 +178,14 @@ class Recorder:
                 "state": state,
                 "counts": {name: count for name, count in page["counts"].items() if name in ("branches", "health")},
             },
-            "a": _text(shown["a"] if shown["pinned"] else self._before(b)),
-            "b": _text(b),
+            "a": str(shown["a"] if shown["pinned"] else self._state.before_b),
+            "b": str(b),
             "window": [
-                max(0, bisect_left(versions[::-1], window[0])),
+                bisect_left(versions[::-1], window[0]),
                 max(1, bisect_right(versions[::-1], window[1])) - 1,
             ],
             "maintenance": MAINTENANCE_KINDS,
         }
-
-    def _before(self, version: int) -> int:
-        index = bisect_left(self._state.versions, version)
-        before: int = self._state.versions[max(0, index - 1)]
-        return before
 
     def _of_table(self, choices: Mapping[str, Sequence[str]]) -> dict[str, object]:
         """Return the views that do not depend on a version."""
@@ -224,7 +200,8 @@ class Recorder:
 
     def _of_version(self, version: int) -> dict[str, object]:
         """Return the views of a version, and its comparison with the version before."""
-        pair = self._of_pair(self._before(version), version)
+        self._state.b = version
+        pair = self._of_pair(self._state.before_b, version)
         return {
             f"commit {version}": self._content("commit"),
             f"data {version}": self._content("data"),
@@ -233,16 +210,15 @@ class Recorder:
             **pair,
         }
 
-    def _of_pair(self, a: int, b: int) -> dict[str, object]:
+    def _of_pair(self, a: int | None, b: int) -> dict[str, object]:
         """Return the views that compare two versions, and the entries of manifests that no content has yet."""
         state = self._state
-        with state.hold_trait_notifications():
-            state.b, state.a = b, a
+        state.b, state.a = b, a
         listed, result = self._read("manifests")
         contents: dict[str, object] = {f"manifests {a} {b}": listed, f"rows {a} {b}": self._content("rows")}
         for state.compared in [part for part in COMPARED if part not in _NOT_RECORDED]:
             contents[f"compare {a} {b} {state.compared}"] = self._content("compare")
-        contents[f"counts {a} {b}"] = self._counts()
+        contents[f"counts {a} {b}"] = self._traits()["page"]["counts"]
         paths = [] if result is None else [path for _, path in result.choices if path not in self._manifests]
         for state.manifest in paths[:_MANIFESTS]:
             self._manifests.add(state.manifest)
@@ -274,9 +250,9 @@ class Recorder:
 
     def _note(self, listed: int, versions: Sequence[int], pairs: Sequence[tuple[int, int]]) -> str:
         """Return sentences on what was recorded."""
-        table, of_all = self._explorer.table, pluralize(len(self._state.versions), "commit")
+        of_all = pluralize(len(self._state.versions), "commit")
         others = f", and {pluralize(len(pairs), 'other pair')}" if pairs else ""
-        opening = sanitize(open_expression(table.path, table.current.branch))
+        opening = sanitize(open_expression(self._table.path, self._table.current.branch))
         return (
             f"Recorded: {listed:,} of {of_all}; the views of {pluralize(len(versions), 'version')}, the newest first, "
             f"each compared with the version before it{others}; at most {ROWS} rows of a table. All else, such as "
@@ -288,15 +264,10 @@ def _hash(text: str) -> str:
     return f"sha256-{b64encode(sha256(text.encode()).digest()).decode()}"
 
 
-def _text(version: int | None) -> str:
-    return "" if version is None else str(version)
-
-
-def _words(parts: Sequence[Part]) -> Iterator[str]:
-    """Yield the names and values of stored details, as the page shows them."""
-    for part in parts:
-        for name, value in part.rows if isinstance(part, Pairs) else ():
-            yield sanitize(f"{name} {value}")
+def _details(text: str | None) -> str:
+    """Return the details of a commit, as the page shows them, in one text to search."""
+    parts = [part for part in stored_details(text) if isinstance(part, Pairs)]
+    return sanitize(" ".join(f"{name} {value}" for part in parts for name, value in part.rows))[:_LONGEST_DETAILS]
 
 
 def _pairs(versions: Sequence[int], pinned: int | None, known: Sequence[int]) -> Iterator[tuple[int, int]]:
