@@ -109,7 +109,7 @@ def usage_of(
 ) -> Usage:
     """Return who holds the bytes of a table; see `Table.usage`."""
     _check_by(by)
-    _check_price(price)
+    check_price(price)
     needed = None if to_free is None else parse_size(to_free)
     holders = read_holders(history)
     files = holders.files
@@ -147,7 +147,8 @@ def _check_by(by: str) -> None:
         raise InvalidArgumentError(f"by must be one of {', '.join(BY)}, got {by!r}.{hint}")
 
 
-def _check_price(price: object) -> None:
+def check_price(price: object) -> None:
+    """Raise InvalidArgumentError unless a price is a number of 0 or more, or None."""
     if price is None or (isinstance(price, int | float) and not isinstance(price, bool) and 0 <= price < math.inf):
         return
     raise InvalidArgumentError(f"price must be a number of 0 or more, per GB and month, got {brief_repr(price)}.")
@@ -157,10 +158,14 @@ def _frame(rows: pa.Table, price: float | None, *, title: str, noun: str) -> Fra
     """Return USAGE as a frame; with a price, also the cost of each row."""
     drawn = {"group", *non_empty_columns(rows)}
     if price is not None:
-        cost = pc.divide(pc.multiply(rows["size_bytes"].cast(pa.float64()), float(price)), _GB)
-        rows = rows.append_column(_COST, cost)
+        rows = with_cost(rows, price)
         drawn.add(_COST.name)
     return Frame(rows, title=title, noun=noun, drawn=tuple(name for name in rows.column_names if name in drawn))
+
+
+def with_cost(rows: pa.Table, price: float) -> pa.Table:
+    """Return rows with the column `cost_per_month` of their `size_bytes`, at a price per GB and month."""
+    return rows.append_column(_COST, pc.divide(pc.multiply(rows["size_bytes"].cast(pa.float64()), float(price)), _GB))
 
 
 def _notes(history: History, holders: Holders, *, everything: bool) -> list[str]:
