@@ -499,7 +499,7 @@ function Panel({ app }) {
     event.preventDefault();
   };
   return html`<div class="sx-panel"><div class="sx-tabs" role="tablist" onKeyDown=${key}>${tabs.map((name) => html`<button type="button" role="tab" data-tab=${name} aria-label=${capital(name)}
-      aria-selected=${String(name === tab)} tabIndex=${name === tab ? 0 : -1} aria-controls=${`${app.id}-panel`} onClick=${() => choose(name)}>${capital(name)}${counts[name] !== undefined && html`<em>${number(counts[name])}</em>`}</button>`)}</div>
+      aria-selected=${String(name === tab)} tabIndex=${name === tab ? 0 : -1} aria-controls=${`${app.id}-panel`} onClick=${() => choose(name)}>${capital(name)}${counts[name] !== undefined && html`<em data-count=${number(counts[name])}></em>`}</button>`)}</div>
     <div class="sx-pane" role="tabpanel" id=${`${app.id}-panel`} aria-label=${capital(tab)} tabIndex="0">${app.page.recorded ? recordedControls(mine) : above}
       ${hasView && html`<${Content} app=${mine} view=${shown} place=${tab}>${below}</${Content}>`}</div>
     ${hasView && html`<${Source} app=${mine} view=${shown} place=${tab} />`}</div>`;
