@@ -381,7 +381,7 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
             for explorer in (self, recorded):
                 explorer.wait(_LOG_SECONDS)
             if not len(recorded.state.commits):
-                raise InvalidArgumentError(self.problem or BLANK)
+                raise InvalidArgumentError(recorded.problem or BLANK)
             for name in _RECORDED:
                 setattr(recorded.state, name, getattr(self.state, name))
             shown = {name: getattr(self.state, name) for name in self.state.trait_names()}

@@ -199,7 +199,7 @@ function Bar({ app }) {
       onClick=${() => set({ [name]: page.defaults[name] })}>${said[name]?.() ?? `${name}: ${state[name]}`} \u00d7</button>`)}
     <button type="button" class="sx-btn sx-add" aria-expanded=${String(isOpen)} onKeyDown=${closing(() => setOpen(false))} onClick=${() => setOpen(!isOpen)}>Filters</button>
     <span class="sx-gap"></span>
-    <${Button} label=${`What went wrong?${page.counts.health === undefined ? "" : ` ${number(page.counts.health)}`}`} name="What went wrong?"
+    <${Button} label=${`What went wrong?${page.counts.health === undefined ? "" : ` ${number(page.counts.health)}`}`}
       title="Look for missing files, numbers that jump, and bad health; they are marked on the chart" act=${() => set({ tab: "health", health: "problems", anomalies: true })} />
     <span><${Button} label=${state.playing ? "Pause" : "Play"} icon=${state.playing ? "pause" : "play"} title="Move B on every second, up to the newest version" act=${() => set({ playing: !state.playing })} />
     <${Copy} icon="copy" text=${page.code} label="Copy history" title=${`Copy history: ${page.code}`} />
