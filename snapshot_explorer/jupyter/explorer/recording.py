@@ -46,7 +46,6 @@ _MANIFESTS = 12
 _LONGEST_DETAILS = 4_000
 """Characters of a commit's details that are searched."""
 _PARTS = ("compared", "health")
-_SET_IN_PAGE = ("pinned", "measure", "kind", "operation", "user", "text", "maintenance")
 _NOT_RECORDED = ("another table", "twins", *READS)
 """Parts of views that depend on other tables, or read much."""
 _STYLE = (
@@ -162,13 +161,14 @@ class Recorder:
 
     def _head(self, shown: Mapping[str, Any], versions: Sequence[int]) -> dict[str, Any]:
         """Return the head of the page and the state that it begins with; `versions` are listed, newest first."""
-        page, window = self._traits()["page"], shown["window"]
+        page, window, ascending = self._traits()["page"], shown["window"], versions[::-1]
         b = self._state.b = shown["b"] if shown["b"] in versions else versions[0]
         choices = {
             name: [item for item in items if item not in _NOT_RECORDED] if name in _PARTS else items
             for name, items in page["choices"].items()
         }
-        state = page["state"] | {name: shown[name] for name in _SET_IN_PAGE} | {"manifest": ""}
+        in_page = ("pinned", "measure", "kind", "operation", "user", "text", "maintenance")
+        state = page["state"] | {name: shown[name] for name in in_page} | {"manifest": ""}
         state |= {name: choices[name][0] for name in _PARTS if state[name] not in choices[name]}
         return {
             "page": {
@@ -180,10 +180,7 @@ class Recorder:
             },
             "a": str(shown["a"] if shown["pinned"] else self._state.before_b),
             "b": str(b),
-            "window": [
-                bisect_left(versions[::-1], window[0]),
-                max(1, bisect_right(versions[::-1], window[1])) - 1,
-            ],
+            "window": [bisect_left(ascending, window[0]), max(1, bisect_right(ascending, window[1])) - 1],
             "maintenance": MAINTENANCE_KINDS,
         }
 

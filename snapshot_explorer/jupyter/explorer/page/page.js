@@ -482,13 +482,11 @@ const TABS = {
       <${Button} label="Find orphans" title="Look for files that no version, tag or branch names; deletes nothing" act=${() => app.act("read files")} />`}</div>`],
 };
 
-/** The controls of a page without a kernel: which part of a tab is shown. */
-const RECORDED = { compare: "compared", files: "file_view", health: "health" };
-const recordedControls = (app) => RECORDED[app.state.tab] && html`<div class="sx-row"><${Segments} app=${app} name=${RECORDED[app.state.tab]} label="Show" /></div>`;
-
 function Panel({ app }) {
   const { page: { tabs, counts }, state: { tab }, view } = app, hasView = partOf(app) === "rows", shown = view.tab === tab ? view : { conditions: [], blamed: {}, bisected: {}, load: {}, entries: {} };
-  const mine = { ...app, view: shown }, [above, below] = TABS[tab]?.(mine) ?? [];
+  const part = { compare: "compared", files: "file_view", health: "health" }[tab];  // all that can be chosen without a kernel
+  const mine = { ...app, view: shown }, [controls, below] = TABS[tab]?.(mine) ?? [];
+  const above = app.page.recorded ? part && html`<div class="sx-row"><${Segments} app=${app} name=${part} label="Show" /></div>` : controls;
   const choose = (name) => name !== tab && app.set({ tab: name, part: "rows" });
   const key = (event) => {
     const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key], at = tabs.indexOf(tab);
@@ -500,7 +498,7 @@ function Panel({ app }) {
   };
   return html`<div class="sx-panel"><div class="sx-tabs" role="tablist" onKeyDown=${key}>${tabs.map((name) => html`<button type="button" role="tab" data-tab=${name} aria-label=${capital(name)}
       aria-selected=${String(name === tab)} tabIndex=${name === tab ? 0 : -1} aria-controls=${`${app.id}-panel`} onClick=${() => choose(name)}>${capital(name)}${counts[name] !== undefined && html`<em data-count=${number(counts[name])}></em>`}</button>`)}</div>
-    <div class="sx-pane" role="tabpanel" id=${`${app.id}-panel`} aria-label=${capital(tab)} tabIndex="0">${app.page.recorded ? recordedControls(mine) : above}
+    <div class="sx-pane" role="tabpanel" id=${`${app.id}-panel`} aria-label=${capital(tab)} tabIndex="0">${above}
       ${hasView && html`<${Content} app=${mine} view=${shown} place=${tab}>${below}</${Content}>`}</div>
     ${hasView && html`<${Source} app=${mine} view=${shown} place=${tab} />`}</div>`;
 }

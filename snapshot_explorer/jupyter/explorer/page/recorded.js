@@ -90,7 +90,7 @@ class Recording {
 
   receivers = {
     set: (values) => this.set(values),
-    choose: ([marker, text]) => this.choose(marker, text.trim()),
+    choose: ([marker, text]) => text.trim() && this.choose(marker, text.trim()),
     step: ([marker, by]) => this.step(marker, by),
     click: (version, { other }) => this.mark(other ? "a" : "b", version),
     act: (name) => name === "reset filters" && this.set(this.page.defaults),
@@ -108,7 +108,7 @@ class Recording {
   set({ zone, playing, ...values }) {
     this.answers += 1;
     for (const [name, value] of Object.entries(values)) if (name in this.state) this.state[name] = value;
-    if (values.pinned === false) this.a = this.before;
+    if (values.pinned === false) this.mark("b", this.b);
     if (["", "UTC", "local", ...Intl.supportedValuesOf("timeZone")].includes(zone)) this.state.zone = zone || "UTC";
     else if (zone !== undefined) this.note = `${zone} is not a time zone. Write one such as Europe/Berlin.`;
     this.state.playing = playing ?? this.state.playing;
@@ -131,22 +131,18 @@ class Recording {
     this.set({ playing: false });
   }
 
-  get before() {
-    return this.versions[this.places.get(this.b) - 1] ?? this.b;
-  }
-
   mark(marker, version) {
     this[marker] = version;
     if (marker === "a") this.state.pinned = true;
-    else if (!this.state.pinned) this.a = this.before;
+    else if (!this.state.pinned) this.a = this.versions[this.places.get(version) - 1] ?? version;
     this.reveal(version);
   }
 
   /** Move the window, at its width, so that a version is in it. */
   reveal(version) {
-    const at = this.places.get(version), [low, high] = this.window, width = high - low;
-    if (at >= low && at <= high) return;
-    const first = Math.max(0, Math.min(at - Math.trunc((width + 1) / 2), this.versions.length - width - 1));
+    if (this.isInWindow(version) || !this.places.has(version)) return;
+    const width = this.window[1] - this.window[0], middle = this.places.get(version) - Math.trunc((width + 1) / 2);
+    const first = Math.max(0, Math.min(middle, this.versions.length - width - 1));
     this.window = [first, first + width];
   }
 
@@ -200,10 +196,7 @@ class Recording {
     for (const [name, value] of Object.entries(traits)) if (value !== before[name]) this.tell(`change:${name}`);
   }
 
-  isInWindow(version) {
-    const at = this.places.get(version);
-    return at >= this.window[0] && at <= this.window[1];
-  }
+  isInWindow = (version) => this.places.get(version) >= this.window[0] && this.places.get(version) <= this.window[1];
 }
 
 const dark = matchMedia("(prefers-color-scheme: dark)"), dress = () => { document.body.dataset.theme = dark.matches ? "dark" : "light"; };
