@@ -10,7 +10,7 @@ from types import MappingProxyType
 import numpy as np
 import pyarrow as pa
 
-from snapshot_explorer.analysis.usage.beside import changelog_row, orphan_row
+from snapshot_explorer.analysis.usage.beside import rows_beside
 from snapshot_explorer.analysis.usage.freeing import FreeingExpiry, expiry_that_frees, parse_size
 from snapshot_explorer.analysis.usage.groups import (
     ONLY_OLDER,
@@ -71,8 +71,8 @@ class Usage(Shown):
     by: str
     """What `groups` are."""
     summary: Frame
-    """USAGE: live files, and the others by the kind of what holds them; on request also changelogs and orphaned files.
-    Each file is in one row."""
+    """USAGE: live files, and the others by the kind of what holds them; on request also all other files in the table's
+    folder, by their kind. Each file is in one row."""
     groups: Frame
     """USAGE by holder, version, commit, operation, user, day, partition or size class; or USAGE_OVER_TIME."""
     removal: Removal | None
@@ -117,10 +117,8 @@ def usage_of(
     noun, group = _GROUPS[by]
     rows, unread = summary_rows(holders), list(holders.unread)
     if everything:
-        beside = [orphan_row(history)]
-        beside += [] if history.table_format.changelogs is None else [changelog_row(holders)]
-        rows += [row for row, _ in beside]
-        unread += [note for _, notes in beside for note in notes]
+        beside, unread_beside = rows_beside(history, holders)
+        rows, unread = [*rows, *beside], [*unread, *unread_beside]
     summary = pa.Table.from_pylist(rows, frames.USAGE)
     return Usage(
         name=history.name,
@@ -170,11 +168,13 @@ def with_cost(rows: pa.Table, price: float) -> pa.Table:
 
 def _notes(history: History, holders: Holders, *, everything: bool) -> list[str]:
     """Return what was not counted, and what was not looked at."""
-    table_format = history.table_format
-    left_out = ["metadata", "deletion vectors", "delete files"]
-    if not everything:
-        left_out += [*(["changelogs"] if table_format.changelogs is not None else []), "orphaned files"]
-    notes = [f"Data files are counted, from metadata. Not counted: {', '.join(left_out)}."]
+    changelogs = "" if history.table_format.changelogs is None else "changelogs, "
+    notes = [
+        "Data files are counted from metadata, all other files from a listing of the table's folder."
+        if everything
+        else "Data files are counted, from metadata. Not counted: metadata, deletion vectors, delete files, "
+        f"{changelogs}orphaned files."
+    ]
     if holders.unread:
         notes.append("What would be freed is unknown, because not everything that may hold files could be read.")
     notes += gaps_note(holders.files.histories[0].lifetimes.gaps, "files that only they had are not counted")

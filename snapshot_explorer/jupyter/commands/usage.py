@@ -50,7 +50,10 @@ USAGE = Command(
             meaning="the mildest expiry that frees at least this, such as 500MB, with the engine's command",
         ),
         Option(flags=("--price",), metavar="P", meaning="add the cost of each row, at a price per GB and month"),
-        Option(flags=("--everything",), meaning="also count changelogs and orphaned files, by listing every folder"),
+        Option(
+            flags=("--everything",),
+            meaning="also count all other files by kind, such as metadata: lists every folder",
+        ),
         TABLE,
     ),
     notes="Counts each data file once, from metadata, and deletes nothing. u.summary, u.groups and u.removal.freed are "
