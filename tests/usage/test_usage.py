@@ -336,7 +336,7 @@ def test_the_mildest_expiry_of_a_delta_table_is_found(tmp_path):
         ("paimon/append_parquet", "manifest, metadata"),
         ("delta/change_feed", "change data, metadata"),
         ("iceberg/branches_tags", "manifest, metadata"),
-        ("iceberg/v2_mor_partitioned", "deletes, manifest, metadata"),
+        ("iceberg/v2_mor_partitioned", "delete, manifest, metadata"),
         ("hudi/v9_cow_basic", "metadata"),
         ("hudi_change_data/logged_cow_6_keys", "change data, metadata"),
     ],

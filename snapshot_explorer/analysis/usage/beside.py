@@ -11,6 +11,7 @@ from snapshot_explorer.history import History
 from snapshot_explorer.storage.same_files import match_files
 
 _OLDER_THAN = "3d"
+_GROUPS = {"data": "data files of other tables or formats", "deletes": "delete files"}
 _UNNAMED = "unnamed files of the last 3 days"
 
 
@@ -30,7 +31,7 @@ def rows_beside(history: History, holders: Holders) -> tuple[list[dict[str, obje
     # The time does not matter for the kind.
     dated = named.set_column(named.column_names.index("modified"), "modified", pa.array([now] * len(named)))
     kinds = pa.array([file.kind for file in table_format.maintenance.clean_up(dated, now).files], pa.string())
-    groups = [(f"{kind} files", named.filter(pc.equal(kinds, kind))) for kind in sorted(kinds.unique().to_pylist())]
+    groups = [(_GROUPS.get(kind, f"{kind} files"), named.filter(pc.equal(kinds, kind))) for kind in sorted(kinds.unique().to_pylist())]
     young = pa.concat_tables([orphans.in_state("under way"), orphans.in_state("young")])
     groups += [("orphaned files", orphans.files.to_arrow()), *([(_UNNAMED, young)] if len(young) else [])]
     return [_row(group, files["size_bytes"]) for group, files in groups], []

@@ -20,6 +20,7 @@ from snapshot_explorer.core.records import (
     RowModifier,
     TableSchema,
 )
+from snapshot_explorer.core.safe_text import logger_of
 from snapshot_explorer.formats.capabilities import CatalogPath, CatalogTables, MetadataLayout
 from snapshot_explorer.formats.ducklake import features
 from snapshot_explorer.formats.ducklake.changes.row_changes import splits_between
@@ -44,6 +45,8 @@ from snapshot_explorer.formats.ducklake.version import DuckLakeVersion, table_sc
 from snapshot_explorer.formats.features import CHANGE_COLUMN_CONFLICT, refusal
 from snapshot_explorer.formats.interface import RowChanges, TableFormat, digest_of
 from snapshot_explorer.storage import Storage
+
+logger = logger_of(__name__)
 
 _PREFIX = re.compile(r"ducklake:(?:(sqlite|duckdb|postgres|mysql):)?", re.IGNORECASE)
 _SERVER = re.compile(r"(postgres(?:ql)?|mysql)(?::|://)", re.IGNORECASE)
@@ -131,7 +134,12 @@ class DuckLake(TableFormat):
         if number is None:
             return DuckLakeVersion(self._log, None, self._log.current())
         metadata = self._log.having(number)
-        return DuckLakeVersion(self._log, metadata.version_at(number), metadata)
+        version = metadata.version_at(number)
+        if version is not None and version != number:
+            self.storage.warn_once(
+                logger, "%s did not change at snapshot %d: this is version %d.", metadata.name, number, version
+            )
+        return DuckLakeVersion(self._log, version, metadata)
 
     def version_named(self, number: int) -> int:
         known = self._log.current().version_at(number)

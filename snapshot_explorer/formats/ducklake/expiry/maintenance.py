@@ -102,6 +102,8 @@ class DuckLakeMaintenance(Maintenance):
 def _cleaned(path: str, modified: datetime | None, now: datetime) -> FileCleanUp:
     if path.endswith(".puffin"):
         return FileCleanUp(kind="deletion vector", outcome="ignored", because="only parquet files are looked at")
+    if not path.endswith(".parquet"):
+        return FileCleanUp(kind="metadata", outcome="ignored", because="only parquet files are looked at")
     kind = "deletes" if path.endswith("-delete.parquet") else "data"
     if modified is None:
         return FileCleanUp(kind=kind, outcome=None, because="the storage does not say when it was written")
