@@ -6,6 +6,7 @@ Rows are matched by their hashes and then compared value by value: equal hashes 
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +15,9 @@ import pyarrow as pa
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.arrow.equal_values import Mask, comparable_column, exact_keys, same
 from snapshot_explorer.engines.duckdb_sessions import locked_cursor
+
+_RUN_ROWS = 256
+"""The average length of runs of consecutive rows from which slices are faster than single values."""
 
 Indices = npt.NDArray[np.int64]
 Hashes = npt.NDArray[np.uint64]
@@ -117,8 +121,13 @@ def _equal_in_place(before: pa.ChunkedArray, other: pa.ChunkedArray) -> Mask:
 
 
 def take_rows(column: pa.ChunkedArray, indices: Indices) -> pa.Array:
-    """Return the values of a column at some indices, in one array."""
-    return single_chunk(column.take(pa.array(indices)))
+    """Return the values of a column at some indices, in one array. Long runs of rows are copied as they are."""
+    breaks = np.flatnonzero(np.diff(indices) != 1) + 1
+    if len(breaks) * _RUN_ROWS >= len(indices):
+        return single_chunk(column.take(pa.array(indices)))
+    ends = zip([0, *breaks.tolist()], [*breaks.tolist(), len(indices)], strict=True)
+    runs = [column.slice(int(indices[start]), end - start).chunks for start, end in ends]
+    return single_chunk(pa.chunked_array(list(chain.from_iterable(runs)), column.type))
 
 
 def _exactly_matched(

@@ -442,18 +442,38 @@ def continued_states(rows: HashedRows, columns: int, turning: Sequence[int]) -> 
     """
     states = _of_period(rows.rows, columns)
     values, first, last, order = states.rows, states.first, states.last, states.order
-    groups = equal_groups(values, rows.hashes)
-    since = first.copy()
-    is_continued = np.zeros(len(first), np.bool_)
+    remaining = -last
     ending, beginning = _by_position(last, turning), _by_position(first, turning)
-    for ends, begins in zip(ending, beginning, strict=True):
-        olds = ends[np.lexsort((order[ends], since[ends], groups[ends]))]
-        news = begins[np.lexsort((order[begins], -last[begins], groups[begins]))]
-        left, right = _paired(groups[olds], groups[news])
-        is_continued[olds[left]] = True
-        since[news[right]] = since[olds[left]]
-    chosen = ~is_continued
+
+    def continued(groups: npt.NDArray[np.uint64] | Ints) -> tuple[Ints, Ints, Ints]:
+        """Return the indices of rows that go on, those of the rows that continue them, and the new beginnings."""
+        since = first.copy()
+        pairs = []
+        for ends, begins in zip(ending, beginning, strict=True):
+            olds, news = _ordered(groups, ends, order, since), _ordered(groups, begins, order, remaining)
+            left, right = _paired(groups[olds], groups[news])
+            since[news[right]] = since[olds[left]]
+            pairs.append((olds[left], news[right]))
+        left, right = (np.concatenate([np.zeros(0, np.int64), *side]) for side in zip(*pairs, strict=True))
+        return left, right, since
+
+    left, right, since = continued(rows.hashes)
+    ascending = np.argsort(left)  # rows of a file that is rewritten mostly keep their order
+    if not equal_rows(values, values, left[ascending], right[ascending], values.column_names).all():
+        left, right, since = continued(equal_groups(values, rows.hashes))
+    chosen = np.ones(len(first), np.bool_)
+    chosen[left] = False
     return _filtered(_states(values, since, last, order), chosen), np.flatnonzero(chosen)
+
+
+def _ordered(groups: npt.NDArray[np.uint64] | Ints, indices: Ints, order: Ints, rank: Ints) -> Ints:
+    """Return indices by group, those of a group by rank and order."""
+    own = groups[indices]
+    by_group = np.argsort(own)
+    ascending = own[by_group]
+    if (ascending[1:] == ascending[:-1]).any():
+        by_group = np.lexsort((order[indices], rank[indices], own))
+    return indices[by_group]
 
 
 def _by_position(positions: Ints, chosen: Sequence[int]) -> list[Ints]:
