@@ -289,6 +289,7 @@ def is_older(version: str | None, floor: str) -> bool:
     return version is not None and _release(version) < _release(floor)
 
 
+@cache
 def _release(version: str) -> tuple[int, ...]:
     """Return the numbers of a version without zeros at the end, so that 18.1 equals 18.1.0."""
     match = re.match(r"\d+(?:\.\d+)*", version)
