@@ -223,6 +223,12 @@ PYSPARK_DATA_SOURCES = OldLibraryCase(
     problem="There are no data sources in Python. SnapshotDataSource is refused.",
     reproduction="from pyspark.sql import datasource",
 )
+PYSPARK_READ_LIMITS = OldLibraryCase(
+    library="pyspark",
+    fixed_in="4.2",
+    problem="Streams of data sources in Python have no limits. The option maxVersionsPerTrigger is refused.",
+    reproduction="from pyspark.sql.streaming.datasource import ReadLimit",
+)
 PYSPARK_QUERY_CONTEXT = OldLibraryCase(
     library="pyspark",
     fixed_in="4.0",

@@ -84,7 +84,8 @@ def to_arrow(reader: TableVersion, splits: Sequence[Split], scan: Scan) -> pa.Ta
         planned, at_once = _first(spread, limit), at_once if reader.storage.is_local else REMOTE_THREADS
         later = [*spread[len(planned) :], *splits[len(chosen) :]]
     # The files of a remote group would wait for each other.
-    groups = _small_together(planned, _size) if limit is None and at_once <= _THREADS else [(split,) for split in planned]
+    are_grouped = limit is None and at_once <= _THREADS
+    groups = _small_together(planned, _size) if are_grouped else [(split,) for split in planned]
     with (
         step("Reading splits", total=len(planned)) as reading,
         closing(_in_order(groups, rows, stop, weight=_weight_together, size=_size_together, at_once=at_once)) as parts,

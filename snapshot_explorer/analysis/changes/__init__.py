@@ -5,6 +5,14 @@ The rows of a commit are compared in `analysis.diff`; all versions of rows at on
 
 from snapshot_explorer.analysis.changes.cursor import ChangeBounds, ChangeCursor
 from snapshot_explorer.analysis.changes.position import ChangePosition
-from snapshot_explorer.analysis.changes.starting import newest_position, position_before, start_position
+from snapshot_explorer.analysis.changes.starting import newest_position, position_after, position_before, start_position
 
-__all__ = ["ChangeBounds", "ChangeCursor", "ChangePosition", "newest_position", "position_before", "start_position"]
+__all__ = [
+    "ChangeBounds",
+    "ChangeCursor",
+    "ChangePosition",
+    "newest_position",
+    "position_after",
+    "position_before",
+    "start_position",
+]

@@ -70,8 +70,8 @@ def check_position(source: History, position: ChangePosition) -> None:
             "was created again, rolled back or renumbered since, or it is another table.",
             version,
         )
-    late = [item for item in position.pending if item in source.listing.versions]
-    if late and not set(source.table_format.commits(late)["kind"].to_pylist()) <= set(MAINTENANCE_KINDS):
+    late = _completed_since(source, position, version)
+    if late:
         before = versions[: bisect_left(versions, late[0])][-1:]
         own = Hint("table.diff_rows", {"a": before[0], "b": late[0]}) if before else Hint("table.at", {"ref": late[0]})
         raise _lost(
@@ -81,6 +81,20 @@ def check_position(source: History, position: ChangePosition) -> None:
             version,
             Message(" ", own, f" has the changes of {late[0]}."),
         )
+
+
+def _completed_since(source: History, position: ChangePosition, last: int) -> list[int]:
+    """Return the versions before a position at the version `last` that were completed since, and changed rows.
+
+    One of them need not have been pending then: a writer takes its instant before it writes anything.
+    """
+    known, first = frozenset(position.read), min(position.read, default=last)
+    late = sorted(
+        {version for version in readable_versions(source) if first < version < last and version not in known}
+        | set(position.pending).intersection(source.listing.versions)
+    )
+    kinds = source.table_format.commits(late)["kind"].to_pylist() if late else []
+    return [version for version, kind in zip(late, kinds, strict=True) if kind not in MAINTENANCE_KINDS]
 
 
 def check_follows(source: History, commit: NewCommit) -> None:

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from snapshot_explorer.engines.conditions import Condition
 
 Ints = npt.NDArray[np.int64]
+Groups = Ints | npt.NDArray[np.uint64]
+"""A number per row, equal for equal rows, or their hashes."""
 Mask = npt.NDArray[np.bool_]
 
 _BATCH_BYTES = 8 * 2**20
@@ -445,7 +447,7 @@ def continued_states(rows: HashedRows, columns: int, turning: Sequence[int]) -> 
     remaining = -last
     ending, beginning = _by_position(last, turning), _by_position(first, turning)
 
-    def continued(groups: npt.NDArray[np.uint64] | Ints) -> tuple[Ints, Ints, Ints]:
+    def continued(groups: Groups) -> tuple[Ints, Ints, Ints]:
         """Return the indices of rows that go on, those of the rows that continue them, and the new beginnings."""
         since = first.copy()
         pairs = []
@@ -466,7 +468,7 @@ def continued_states(rows: HashedRows, columns: int, turning: Sequence[int]) -> 
     return _filtered(_states(values, since, last, order), chosen), np.flatnonzero(chosen)
 
 
-def _ordered(groups: npt.NDArray[np.uint64] | Ints, indices: Ints, order: Ints, rank: Ints) -> Ints:
+def _ordered(groups: Groups, indices: Ints, order: Ints, rank: Ints) -> Ints:
     """Return indices by group, those of a group by rank and order."""
     own = groups[indices]
     by_group = np.argsort(own)
@@ -483,7 +485,7 @@ def _by_position(positions: Ints, chosen: Sequence[int]) -> list[Ints]:
     return [order[np.searchsorted(ordered, at, "left") : np.searchsorted(ordered, at, "right")] for at in chosen]
 
 
-def _paired(left: Ints, right: Ints) -> tuple[Ints, Ints]:
+def _paired(left: Groups, right: Groups) -> tuple[Ints, Ints]:
     """Return the indices of equal numbers of two sorted arrays, the n-th of each number with the n-th."""
     rank = np.arange(len(left)) - np.searchsorted(left, left, "left")
     partner = np.searchsorted(right, left, "left") + rank
