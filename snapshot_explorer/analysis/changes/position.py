@@ -68,7 +68,8 @@ def parse_position(text: str) -> ChangePosition:
         raise _invalid("it is not JSON", text) from error
     if not isinstance(content, dict) or content.get("layout") != _LAYOUT:
         raise _invalid(f"its layout is not {_LAYOUT}", text)
-    version, lists = content.get("version"), (content.get("pending"), content.get("read", []))
+    version = content.get("version")
+    lists: tuple[Any, Any] = content.get("pending"), content.get("read", [])
     texts = content.get("format"), content.get("branch"), content.get("fingerprint")
     if not (
         all(isinstance(value, str) for value in texts)
