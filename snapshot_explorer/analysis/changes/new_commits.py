@@ -62,7 +62,7 @@ class Interruption(NamedTuple):
     """Why a history does not continue from a position."""
 
     problem: str
-    """A sentence or two, for whoever follows commits or reads their rows."""
+    """A sentence or two, for a reader of commits or of their rows."""
     more: str = ""
     """What to read instead, for a reader of rows."""
 

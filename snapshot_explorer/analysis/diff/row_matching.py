@@ -6,7 +6,6 @@ Rows are matched by their hashes and then compared value by value: equal hashes 
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +16,7 @@ from snapshot_explorer.arrow.equal_values import Mask, comparable_column, exact_
 from snapshot_explorer.engines.duckdb_sessions import locked_cursor
 
 _RUN_ROWS = 256
-"""The average length of runs of consecutive rows from which slices are faster than single values."""
+"""The average length of runs of consecutive rows from which they are compared one by one."""
 
 Indices = npt.NDArray[np.int64]
 Hashes = npt.NDArray[np.uint64]
@@ -94,8 +93,13 @@ def equal_rows(before: pa.Table, after: pa.Table, left: Indices, right: Indices,
 def equal_at(before: pa.ChunkedArray, other: pa.ChunkedArray, left: Indices, right: Indices) -> Mask:
     """Return for each pair of indices whether two columns have equal values there.
 
-    If most pairs have the same place on both sides, the columns are compared in place, without a copy.
+    If most pairs have the same place on both sides, or are in long runs, the columns are compared without a copy.
     """
+    breaks = np.flatnonzero((np.diff(left) != 1) | (np.diff(right) != 1)) + 1
+    if len(breaks) * _RUN_ROWS < len(left):
+        runs = zip([0, *breaks.tolist()], [*breaks.tolist(), len(left)], strict=True)
+        sides = [(before.slice(left[i], j - i), other.slice(right[i], j - i)) for i, j in runs]
+        return np.concatenate([_equal_in_place(*side) for side in sides])
     shared = min(len(before), len(other))
     moved = np.flatnonzero(left != right)
     if 2 * (len(left) - len(moved)) < shared:
@@ -121,13 +125,8 @@ def _equal_in_place(before: pa.ChunkedArray, other: pa.ChunkedArray) -> Mask:
 
 
 def take_rows(column: pa.ChunkedArray, indices: Indices) -> pa.Array:
-    """Return the values of a column at some indices, in one array. Long runs of rows are copied as they are."""
-    breaks = np.flatnonzero(np.diff(indices) != 1) + 1
-    if len(breaks) * _RUN_ROWS >= len(indices):
-        return single_chunk(column.take(pa.array(indices)))
-    ends = zip([0, *breaks.tolist()], [*breaks.tolist(), len(indices)], strict=True)
-    runs = [column.slice(int(indices[start]), end - start).chunks for start, end in ends]
-    return single_chunk(pa.chunked_array(list(chain.from_iterable(runs)), column.type))
+    """Return the values of a column at some indices, in one array."""
+    return single_chunk(column.take(pa.array(indices)))
 
 
 def _exactly_matched(

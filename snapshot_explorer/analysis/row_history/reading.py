@@ -37,6 +37,8 @@ Mask = npt.NDArray[np.bool_]
 
 _BATCH_BYTES = 8 * 2**20
 """Decoded bytes of rows to which a condition is applied at once: an evaluation costs milliseconds."""
+_LARGE_BYTES = 2**20
+"""Decoded bytes of a batch that is processed alone if there is no condition: joining it to others would copy it."""
 _SORTED_ROWS = 2**18
 """Rows that are handed on or stored at once."""
 _PERIOD = pa.schema([pa.field(name, pa.int64()) for name in ("first", "last", "order")])
@@ -264,7 +266,8 @@ class _Reader:
         self._rows_read[split] = start + batch.num_rows
         rows = self._scan.splits[split].columns.rows(batch, self._scan.needed, of_a=True)
         full: list[_Batch] = []
-        if not self._is_simple[split]:
+        is_large = self._scan.where is None and rows.nbytes > _LARGE_BYTES
+        if is_large or not self._is_simple[split]:
             self._process([_Batch(split, start, rows)])
             if self._rows_read[split] == self._scan.splits[split].split.rows:
                 self._positions.pop(split, None)
@@ -298,12 +301,11 @@ class _Reader:
         states = RowStates(
             rows=rows.select(self._names), first=self._first[splits], last=self._last[splits], order=order
         )
-        is_simple = self._is_simple[splits]
-        self._sort(_filtered(states, is_simple))
-        for split in np.unique(splits[~is_simple]).tolist():
-            own = splits == split
-            for own_states in self._states_of(split, states.rows.filter(pa.array(own)), indices[own]):
-                self._sort(own_states)
+        if len(batches) > 1 or self._is_simple[batches[0].split]:
+            self._sort(states)
+            return
+        for own_states in self._states_of(batches[0].split, states.rows, indices):
+            self._sort(own_states)
 
     def _states_of(self, split: int, rows: pa.Table, indices: Ints) -> Iterator[RowStates]:
         """Yield the states of rows of a split that has several states itself."""
@@ -346,7 +348,9 @@ class _Reader:
             return
         if not len(states.first):
             return
-        is_replaced = self._is_turning[states.first] | self._is_turning[states.last]
+        is_replaced = np.zeros(len(states.first), np.bool_)
+        for positions in (states.first, states.last) if self._scan.are_joined else ():
+            is_replaced |= self._is_turning[positions]
         if is_replaced.any():
             chosen = _filtered(states, is_replaced)
             columns = [single_chunk(column) for column in chosen.rows.columns]
