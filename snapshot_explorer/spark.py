@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from snapshot_explorer.analysis.changes import newest_position, position_before, start_position
+from snapshot_explorer.analysis.changes import newest_position, position_after, position_before, start_position
 from snapshot_explorer.analysis.changes.spark_changes import SparkChanges, plan_changes, read_tasks
 from snapshot_explorer.analysis.diff import DiffRequest
-from snapshot_explorer.core.errors import InvalidArgumentError
+from snapshot_explorer.core.errors import InvalidArgumentError, MissingDependencyError
 from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.core.limits import DEFAULT, parse_limits
+from snapshot_explorer.core.old_libraries import PYSPARK_READ_LIMITS
 from snapshot_explorer.engines.scan import scan_of
 from snapshot_explorer.engines.spark.conditions import pushed_condition
 from snapshot_explorer.engines.spark.executors import pack_value, unpack_value
@@ -44,7 +45,7 @@ SnapshotDataSource = source_class(__name__)
 
 _SHARED = ("path", "branch", "format", "columns", "where", "external_files", "limits")
 _OF_VERSIONS = ("version",)
-_OF_CHANGES = ("changes", "startingVersion", "startingTimestamp", "key")
+_OF_CHANGES = ("changes", "startingVersion", "startingTimestamp", "key", "maxVersionsPerTrigger")
 _OPTIONS = (*_SHARED, *_OF_VERSIONS, *_OF_CHANGES)
 _PARALLELISM = 64
 """The number of tasks for small tables: the planner cannot find the number of cores in the cluster."""
@@ -220,6 +221,8 @@ class _ChangeStream:
     """The schema of the changes, the schema of the newest version when the query is analyzed, and what is read."""
     options: Mapping[str, str]
     storage_options: Mapping[str, Any] = field(repr=False)
+    max_versions: int | None
+    """The maximum number of commits of a micro-batch; None for all."""
 
 
 def _describe_stream(options: Mapping[str, str], storage_options: Mapping[str, Any]) -> tuple[bytes, StructType]:
@@ -232,8 +235,26 @@ def _describe_stream(options: Mapping[str, str], storage_options: Mapping[str, A
         name=table.name,
     )
     changes = SparkChanges(reference=parts_of(table.current).loaded.version, request=request)
-    stream = _ChangeStream(changes=changes, options=options, storage_options=dict(storage_options))
+    stream = _ChangeStream(
+        changes=changes,
+        options=options,
+        storage_options=dict(storage_options),
+        max_versions=_max_versions(options.get("maxversionspertrigger")),
+    )
     return pack_value(stream), spark_schema(changes.schema)
+
+
+def _max_versions(text: str | None) -> int | None:
+    if text is None:
+        return None
+    if PYSPARK_READ_LIMITS.applies():
+        raise MissingDependencyError(
+            f"The option maxVersionsPerTrigger needs limits of streams. {PYSPARK_READ_LIMITS.remedy()}"
+        )
+    number = text.strip()
+    if not (number.isascii() and number.isdigit() and 0 < int(number) < 2**31):
+        raise InvalidArgumentError(f"The option maxVersionsPerTrigger must be a whole number, 1 or more, got {text!r}.")
+    return int(number)
 
 
 @lru_cache(maxsize=4)
@@ -281,9 +302,33 @@ def initial_offset(described: bytes) -> dict[str, str]:
     return _offset(start_position(history, None) if first is None else position_before(history, first))
 
 
-def latest_offset(described: bytes) -> dict[str, str]:
-    """Return the offset after the newest commit."""
-    return _offset(newest_position(history_of(_opened(described)[1])))
+def max_versions(described: bytes) -> int | None:
+    """Return the maximum number of commits of a micro-batch; None for all."""
+    stream: _ChangeStream = unpack_value(described)
+    return stream.max_versions
+
+
+def latest_offset(
+    described: bytes,
+    start: Mapping[str, str] | None = None,
+    most: int | None = None,
+    target: Mapping[str, str] | None = None,
+) -> Mapping[str, str]:
+    """Return the offset at which a micro-batch ends: after the newest commit, unless a limit comes first.
+
+    Args:
+        start: The offset at which it begins.
+        most: The maximum number of commits after the start; None for all.
+        target: An offset that is not passed; None for the newest commit.
+
+    Raises:
+        PositionError: There is a limit, and the history does not continue from the start.
+    """
+    history = history_of(_opened(described)[1])
+    last = newest_position(history) if target is None else start_position(history, target[_POSITION])
+    if start is None or most is None:
+        return _offset(last)
+    return _offset(position_after(history, start_position(history, start[_POSITION]), most, last))
 
 
 def plan_stream(described: bytes, start: Mapping[str, str], end: Mapping[str, str]) -> list[bytes]:

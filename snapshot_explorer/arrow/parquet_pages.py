@@ -147,11 +147,11 @@ def check(
     # A remote source is read by requests: the headers of large files are too many of them.
     has_pages = not isinstance(source, pa.PythonFile)
     total = 0
+    wanted = [index for index in range(len(file.schema)) if _is_wanted(file.schema.column(index).path, columns)]
     for group in range(file.num_row_groups):
-        for index in range(file.metadata.num_columns):
-            column = file.metadata.row_group(group).column(index)
-            if columns is not None and not _is_wanted(column.path_in_schema, columns):
-                continue
+        row_group = file.metadata.row_group(group)
+        for index in wanted:
+            column = row_group.column(index)
             width = _width(file, index)
             claimed = column.num_values * (width + _LEVELS) + (0 if has_pages else column.total_uncompressed_size)
             limits.check_bytes(path, size, total + claimed)
@@ -168,8 +168,8 @@ def check(
             limits.check_bytes(path, size, total)
 
 
-def _is_wanted(path: str, columns: list[str]) -> bool:
-    return any(path == column or path.startswith(f"{column}.") for column in columns)
+def _is_wanted(path: str, columns: list[str] | None) -> bool:
+    return columns is None or f"{path}.".startswith(tuple(f"{column}." for column in columns))
 
 
 def _width(file: "pq.ParquetFile", index: int) -> int:

@@ -223,6 +223,12 @@ PYSPARK_DATA_SOURCES = OldLibraryCase(
     problem="There are no data sources in Python. SnapshotDataSource is refused.",
     reproduction="from pyspark.sql import datasource",
 )
+PYSPARK_READ_LIMITS = OldLibraryCase(
+    library="pyspark",
+    fixed_in="4.2",
+    problem="Streams of data sources in Python have no limits. The option maxVersionsPerTrigger is refused.",
+    reproduction="from pyspark.sql.streaming.datasource import ReadLimit",
+)
 PYSPARK_QUERY_CONTEXT = OldLibraryCase(
     library="pyspark",
     fixed_in="4.0",
@@ -289,6 +295,7 @@ def is_older(version: str | None, floor: str) -> bool:
     return version is not None and _release(version) < _release(floor)
 
 
+@cache
 def _release(version: str) -> tuple[int, ...]:
     """Return the numbers of a version without zeros at the end, so that 18.1 equals 18.1.0."""
     match = re.match(r"\d+(?:\.\d+)*", version)

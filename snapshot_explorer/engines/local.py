@@ -84,7 +84,8 @@ def to_arrow(reader: TableVersion, splits: Sequence[Split], scan: Scan) -> pa.Ta
         planned, at_once = _first(spread, limit), at_once if reader.storage.is_local else REMOTE_THREADS
         later = [*spread[len(planned) :], *splits[len(chosen) :]]
     # The files of a remote group would wait for each other.
-    groups = _small_together(planned) if limit is None and at_once <= _THREADS else [(split,) for split in planned]
+    are_grouped = limit is None and at_once <= _THREADS
+    groups = _small_together(planned, _size) if are_grouped else [(split,) for split in planned]
     with (
         step("Reading splits", total=len(planned)) as reading,
         closing(_in_order(groups, rows, stop, weight=_weight_together, size=_size_together, at_once=at_once)) as parts,
@@ -281,28 +282,31 @@ def for_each_batch_of(
     stop = Event()
     is_local = all(reader.storage.is_local for reader, _, _ in sources)
 
-    def read(item: "_Part") -> None:
-        reader, _, columns = sources[item.source]
-        predicate = predicates[item.source][item.number] if predicates else None
-        for index, batch in enumerate(reader.read(item.split, columns, predicate)):
-            if stop.is_set():
-                return
-            consume(item.source, (item.number, item.file * _MAX_BATCHES + index), batch)
+    def read(group: Sequence["_Part"]) -> None:
+        for item in group:
+            reader, _, columns = sources[item.source]
+            predicate = predicates[item.source][item.number] if predicates else None
+            for index, batch in enumerate(reader.read(item.split, columns, predicate)):
+                if stop.is_set():
+                    return
+                consume(item.source, (item.number, item.file * _MAX_BATCHES + index), batch)
 
-    def weight(item: "_Part") -> int:
-        return item.split.size_bytes
+    def weight(group: Sequence["_Part"]) -> int:
+        return sum(map(_size_of_part, group))
 
     items = sorted(
         chain.from_iterable(_parts(source, reader, splits) for source, (reader, splits, _) in enumerate(sources)),
         key=lambda item: item.begin,
     )
+    # The files of a remote group would wait for each other.
+    groups = _small_together(items, _size_of_part) if is_local else [(item,) for item in items]
     at_once = _THREADS if is_local else REMOTE_THREADS
     with (
         step("Reading splits", total=len(items)) as reading,
-        closing(_in_order(items, read, stop, weight=weight, size=weight, at_once=at_once)) as parts,
+        closing(_in_order(groups, read, stop, weight=weight, size=weight, at_once=at_once)) as parts,
     ):
-        for _ in parts:
-            reading.advance()
+        for group, _ in zip(groups, parts, strict=True):
+            reading.advance(len(group))
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,6 +321,10 @@ class _Part:
     split: Split
     begin: float
     """The share of the bytes of its source that is before it."""
+
+
+def _size_of_part(part: _Part) -> int:
+    return part.split.size_bytes
 
 
 def _parts(source: int, reader: TableVersion, splits: Sequence[Split]) -> Iterator[_Part]:
@@ -435,18 +443,18 @@ def _in_order(
         executor.shutdown(wait=True, cancel_futures=True)
 
 
-def _small_together(splits: Sequence[Split]) -> list[tuple[Split, ...]]:
+def _small_together(splits: Sequence[_Item], size_of: Callable[[_Item], int]) -> list[tuple[_Item, ...]]:
     """Return the splits in order, consecutive small ones together, in several groups for each thread."""
     limit = min(_MAX_SMALL, len(splits) // (8 * _THREADS))
-    groups: list[list[Split]] = []
+    groups: list[list[_Item]] = []
     size = 0
     for split in splits:
-        size += split.size_bytes
+        size += size_of(split)
         if groups and len(groups[-1]) < limit and size <= _SMALL_BYTES:
             groups[-1].append(split)
         else:
             groups.append([split])
-            size = split.size_bytes
+            size = size_of(split)
     return [tuple(group) for group in groups]
 
 

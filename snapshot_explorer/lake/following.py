@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from snapshot_explorer.lake.overview import OverviewRequest
     from snapshot_explorer.lake.tables import LakeTable
+    from snapshot_explorer.table import Snapshot
 
 
 class LakeFollower:
@@ -40,6 +41,8 @@ class LakeFollower:
         self._rows = {str(row["name"]): row for row in overview.to_dict()}
         self._tables = tables
         self._next = 0
+        self._seen: dict[str, Snapshot] = {}
+        """The newest snapshot of each table at the last look."""
         self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -57,12 +60,14 @@ class LakeFollower:
         return table.name, is_changed, max(1, table.requests - before)
 
     def _renew(self, table: LakeTable) -> bool:
-        """Read the row of a table if it has a new version, or had a problem. Return whether the row changed."""
+        """Read the row of a table if it has another newest commit, or had a problem. Return whether the row changed."""
         known = self._rows[table.name]
         try:
             opened = table.open()
-            version = opened.update().version
-            if version == known["version"] and known["problem"] is None:
+            seen = self._seen.get(table.name, opened.current)
+            # The same snapshot unless the listing differs, also by another commit under the newest number.
+            newest = self._seen[table.name] = opened.update()
+            if newest is seen and newest.version == known["version"] and known["problem"] is None:
                 return False
             row = overview_row(opened, self._now())
         except SnapshotExplorerError as error:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 import pyarrow as pa
 
 from snapshot_explorer.analysis.diff import RowDiff, RowDiffPlan, row_diff_by
 from snapshot_explorer.analysis.pairs import PairRequest, PairSide, given_side, plan_pair, three_way_diff
+from snapshot_explorer.analysis.repair import RepairRequest, merge_statement
 from snapshot_explorer.core.errors import InvalidArgumentError
 from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.core.resources import reports_lacking_resources
+from snapshot_explorer.history import History, OpenBranch
 from snapshot_explorer.table import Snapshot, parts_of
 
 if TYPE_CHECKING:
@@ -193,7 +197,26 @@ def diff3(  # noqa: PLR0913 - the sides and the rules of the comparison
         for side, value in zip((start, *given), (base, ours, theirs), strict=True)
     ]
     request = PairRequest(key=key, exclude=exclude, where=where)
-    return three_way_diff(sides[0], sides[1], sides[2], request, memory_limit=memory_limit)
+    result = three_way_diff(sides[0], sides[1], sides[2], request, memory_limit=memory_limit)
+    return replace(result, writer=partial(_write_merge, ours)) if isinstance(ours, Snapshot) else result
+
+
+def _write_merge(ours: Snapshot, diff: ThreeWayDiff, name: str | None) -> str:
+    parts = parts_of(ours)
+    branch = OpenBranch(
+        parts.loaded.path, parts.table_format, name=parts.name, branch=parts.branch, note_level=logging.INFO
+    )
+    version = parts.loaded.version
+    request = RepairRequest(
+        source=History(branch),
+        now=version,
+        then=version,
+        undone=version,
+        where=None,
+        key=[diff.names_in_ours[column] for column in diff.key],
+        engine_name=name,
+    )
+    return merge_statement(request, diff)
 
 
 def _common_version(ours: PairSide | None, theirs: PairSide | None) -> PairSide:

@@ -10,6 +10,7 @@ from snapshot_explorer.core.old_libraries import (
     PYSPARK_ARROW,
     PYSPARK_COLLATIONS,
     PYSPARK_DATA_SOURCES,
+    PYSPARK_READ_LIMITS,
     PYSPARK_VARIANTS,
 )
 from snapshot_explorer.core.progress import Progress, StoppedError, TerminalLine, listen, step

@@ -41,6 +41,19 @@ def test_a_new_commit_renews_the_row_of_its_table(tables):
     assert rows["orders"]["recent_rows"][-1] == 2
 
 
+def test_a_table_that_was_created_again_with_as_many_versions_renews_its_row(tables):
+    root, by_name = tables
+    follower = open_lake(root, pattern="orders").follow()
+    follower.step()
+
+    by_name["orders"].rollback(6)
+    by_name["orders"].commit([(8, "b"), (9, "b"), (10, "b")], millis=now())
+
+    assert follower.step()[:2] == ("orders", True)
+    (row,) = follower.overview.to_dict()
+    assert (row["version"], row["recent_rows"][-1]) == (7, 3)
+
+
 def test_the_pace_keeps_the_number_of_requests(tables):
     root, _ = tables
     follower = open_lake(root).follow(requests_per_minute=120)  # two looks a second: each counts as one

@@ -6,6 +6,7 @@ A line of JSON on the standard input has the arguments of `Table.repair`, and wh
 import json
 import sys
 
+import snapshot_explorer as sx
 from snapshot_explorer import open_table
 from snapshot_explorer.errors import SnapshotExplorerError
 
@@ -19,6 +20,8 @@ def main() -> None:
             versions = table.versions()
             before = versions[versions.index(asked["before"]) - 1] if "before" in asked else None
             answer = {"newest": versions[-1], "before": before}
+        elif "merge" in asked:
+            answer = brought(table, asked)
         elif "check" in asked:
             answer = table.diff_rows(*asked["check"], where=asked["where"], key=asked["key"]).is_empty
         else:
@@ -43,6 +46,26 @@ def planned(table, asked):
         "now": plan.version,
         "left": plan.left_counts,
     }
+
+
+def brought(table, asked):
+    """Return the statements of a three-way diff as JSON, or the reason why there are none."""
+    base, theirs = map(table.at, asked["merge"])
+    diff = sx.diff3(base, table.at("latest"), theirs, key=["id"])
+    try:
+        text = diff.merge_statement(asked["name"])
+    except SnapshotExplorerError as error:
+        return {"refused": str(error)}
+    kinds = diff.incoming.column(0).to_pylist()
+    return {
+        "statements": text.split(";\n\n") if text else [],
+        "counts": {name: kinds.count(kind) for name, kind in zip(KINDS, ("+I", "+U", "-D"), strict=True)},
+        "undone": None,
+        "versions": [base.version, theirs.version],
+    }
+
+
+KINDS = ("inserted", "updated", "deleted")
 
 
 if __name__ == "__main__":

@@ -196,6 +196,8 @@ def write_all(spark: Any, kind: str, folder: Path, seed: int) -> None:
         if kind != "hudi":
             # Another table: in the first one a repair by another key may have made ids ambiguous.
             found += undo_history(created(spark, kind, folder, number, "u"), dice, rows, ask)
+    if kind != "hudi":
+        found += merged_history(created(spark, kind, folder, len(SIZES) - 1, "m"), random.Random(f"{seed} merge"), ask)
     planner.stdin.close()
     planner.wait()
     (folder / "outcomes.json").write_text(json.dumps(found, indent=1, default=str))
@@ -344,6 +346,42 @@ def earlier(lake: Lake, version: int) -> int | str:
     snapshots = {row["sequence-number"]: row["snapshot-id"] for row in json.loads(newest.read_text())["snapshots"]}
     assert snapshots[version] in {row[0] for row in rows}
     return snapshots[version]
+
+
+def merged_history(lake: Lake, dice: random.Random, ask: Callable[..., Any]) -> list[dict[str, Any]]:
+    """Bring what an earlier version changed since a base to the newest one; return what became of it."""
+    lake.write(dice, 80, 0)
+    for at, kinds in enumerate([INSERT, UPDATE, (2,), (5,), UPDATE, INSERT]):
+        lake.change(dice, 10_000 + 100 * at, kinds)
+    merge = ["latest~2", "latest~4"]
+    plan = ask(path=str(lake.path), merge=merge, name=named(lake))
+    outcome = {"table": lake.name, "where": None, "key": ["id"], "is_checked": True, **plan}
+    if not plan.get("statements"):
+        return [outcome]
+    base, theirs = (by_id(lake.rows(earlier(lake, version))) for version in plan["versions"])
+    ours = lake.rows()
+    return [outcome | (ran(lake, plan) or compared(lake, ours, merged(base, by_id(ours), theirs)))]
+
+
+def by_id(rows: list[dict[str, Any]]) -> dict[Any, dict[str, Any]]:
+    """Return rows by their id."""
+    return {row["id"]: row for row in rows}
+
+
+def merged(base: dict[Any, Any], ours: dict[Any, Any], theirs: dict[Any, Any]) -> list[dict[str, Any]]:
+    """Return ours with the changes of theirs, without those in conflict."""
+    result = dict(ours)
+    for key in base.keys() | theirs.keys():
+        was, mine, other = (side.get(key) for side in (base, ours, theirs))
+        if other == was:
+            continue
+        if mine == was:
+            result[key] = other
+        elif was and mine and other:
+            cells = {name: (was[name], mine[name], other[name]) for name in mine}
+            if all(b == a or c in (a, b) for a, b, c in cells.values()):
+                result[key] = {name: c if c != a else b for name, (a, b, c) in cells.items()}
+    return [row for row in result.values() if row is not None]
 
 
 def counted(rows: list[dict[str, Any]]) -> dict[str, int]:

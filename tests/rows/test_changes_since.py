@@ -239,7 +239,15 @@ def test_a_position_has_neither_the_path_nor_an_option(delta):
     cursor = open_table(delta.url).changes_since()
     list(cursor)
 
-    assert json.loads(cursor.position).keys() == {"layout", "format", "branch", "version", "fingerprint", "pending"}
+    assert json.loads(cursor.position).keys() == {
+        "layout",
+        "format",
+        "branch",
+        "version",
+        "fingerprint",
+        "pending",
+        "read",
+    }
     assert delta.root.strip("/") not in cursor.position
 
 
@@ -262,6 +270,7 @@ def test_a_position_is_one_of_a_copy_elsewhere_too(delta, tmp_path):
         '{"layout": 1, "format": "delta", "branch": "main", "version": true, "fingerprint": "", "pending": []}',
         '{"layout": 1, "format": "delta", "branch": 3, "version": 1, "fingerprint": "", "pending": []}',
         '{"layout": 1, "format": "delta", "branch": "main", "version": 1, "fingerprint": "", "pending": [null]}',
+        '{"layout": 1, "format": "delta", "branch": "main", "version": 1, "fingerprint": "", "pending": [], "read": 1}',
         '{"layout": 1, "pending": [' + "[" * 70_000,
         "[" * 10 + "{",
     ],
@@ -477,6 +486,40 @@ def test_a_commit_of_hudi_that_completes_late_is_named(memory_root):
     with pytest.raises(PositionError, match="Version 3 was completed after version 4"):
         list(cursor)
     assert rows_of(open_table(url).changes_since(4)) == []
+
+
+def test_a_commit_of_hudi_that_began_unseen_and_completes_late_is_named(memory_root):
+    table = HudiTable(*memory_root)
+    for number in (1, 2, 4):
+        table.number = number - 1
+        table.insert([(number, "a")])
+    url = f"memory://{memory_root[1]}"
+    cursor = open_table(url).changes_since()
+    assert versions_of(cursor) == [1, 2, 4]
+    assert json.loads(cursor.position)["pending"] == []
+
+    table.number = 2
+    table.insert([(3, "late")])
+
+    for _ in range(2):
+        refused(url, cursor.position, r"Version 3 was completed after version 4, .*Its changes were not read\.")
+    with pytest.raises(PositionError, match="Version 3 was completed after version 4"):
+        list(cursor)
+    assert versions_of(open_table(url).changes_since()) == [1, 2, 3, 4]
+
+
+def test_a_version_before_the_first_one_that_was_read_is_not_late(memory_root):
+    table = HudiTable(*memory_root)
+    for number in (2, 3):
+        table.number = number - 1
+        table.insert([(number, "a")])
+    url = f"memory://{memory_root[1]}"
+    position = saved(url, 3)
+
+    table.number = 0
+    table.insert([(1, "restored")])
+
+    assert rows_of(open_table(url).changes_since(position)) == []
 
 
 def test_a_clustering_of_hudi_that_completes_late_changed_nothing(memory_root):

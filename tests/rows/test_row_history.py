@@ -6,6 +6,7 @@ from uuid import uuid4
 
 import duckdb
 import fsspec
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -285,6 +286,34 @@ def test_more_rows_than_fit_in_memory_give_the_same_states(delta):
     assert states(delta, memory_limit=0) == states(delta)
     with pytest.raises(InvalidArgumentError, match="memory_limit must be a number of bytes"):
         states(delta, memory_limit=-1)
+
+
+def test_rows_with_equal_hashes_are_compared_by_their_values(delta, monkeypatch):
+    rows = [(number % 40, f"name {number % 40}") for number in range(60)]
+    delta.append(rows, name="one")
+    delta.append([(7, "name 7")], name="two")
+    delta.commit(remove("one"), remove("two"), delta.data("three", [*rows[5:][::-1], (7, "new")]))
+    expected = states(delta)
+
+    monkeypatch.setattr(
+        "snapshot_explorer.analysis.row_history.reading.row_hashes", lambda _, count: np.zeros(count, np.uint64)
+    )
+
+    assert states(delta) == expected
+
+
+def test_long_runs_of_rewritten_rows_are_compared_value_by_value(delta):
+    rows = [(number, "a") for number in range(1_500)]
+    delta.append(rows, name="one")
+    changed = [*rows[:500], (500, "b"), *rows[501:900], *rows[901:]]
+    delta.commit(remove("one"), delta.data("two", changed))
+
+    assert [state for state in states(delta) if state[2:] != (1, None)] == [
+        (500, "a", 1, 2),
+        (500, "b", 2, None),
+        (900, "a", 1, 2),
+    ]
+    assert len(states(delta)) == 1_501
 
 
 def test_a_history_is_arrow_data(delta):

@@ -208,3 +208,74 @@ def test_versions_of_tables_of_any_format_and_data_frames_are_compared(tmp_path,
 
     assert result.counts == {"ours": 1, "theirs": 1, "both": 0, "merged": 0, "conflict": 0}
     assert result.to_pandas()["status"].tolist() == ["theirs", "ours"]
+
+
+# The statement that brings theirs to ours.
+
+
+def opened(tmp_path, values):
+    """Return a Delta table with some rows, and its builder."""
+    fields = [("id", "long"), ("name", "string"), ("amount", "double")]
+    table = DeltaTable(None, tmp_path / "orders", fields=fields)
+    table.append([tuple(row.values()) for row in values.to_pylist()])
+    return open_table(table.url), table
+
+
+def test_the_statement_lists_what_theirs_changed_and_leaves_out_conflicts(tmp_path):
+    ours, _ = opened(tmp_path, OURS)
+
+    statement = sx.diff3(BASE, ours.at("latest"), THEIRS, key="id").merge_statement("lake.shop.orders")
+
+    assert (
+        statement
+        == """\
+-- The numbers hold while version 1 is the newest: after another commit, plan again.
+-- 3 conflicting rows are left out.
+MERGE INTO `lake`.`shop`.`orders` AS current
+USING (
+  SELECT * FROM VALUES
+    (7L, 'g', CAST('7.0' AS DOUBLE), '-D'),
+    (5L, 'e', CAST('5.5' AS DOUBLE), '+U'),
+    (4L, 'd', CAST('4.5' AS DOUBLE), '+U')
+  AS later (`id`, `name`, `amount`, `later_0`)
+) AS changed
+ON current.`id` = changed.`id`
+WHEN MATCHED AND changed.`later_0` = '+U' THEN UPDATE SET
+    `name` = changed.`name`, `amount` = changed.`amount`
+WHEN MATCHED AND changed.`later_0` = '-D' THEN DELETE"""
+    )
+
+
+def test_without_a_change_of_theirs_there_is_no_statement(tmp_path):
+    ours, _ = opened(tmp_path, OURS)
+
+    assert sx.diff3(BASE, ours.at("latest"), BASE, key="id").merge_statement() == ""
+
+
+def test_inserted_rows_have_typed_nulls_and_the_names_of_ours(tmp_path):
+    ours, _ = opened(tmp_path, BASE)
+    theirs = pa.concat_tables([BASE, rows((9, None, None))])
+
+    statement = sx.diff3(BASE, ours.at("latest"), theirs, key="id").merge_statement()
+
+    assert "(9L, CAST(NULL AS STRING), CAST(NULL AS DOUBLE), '+I')" in statement
+    assert statement.endswith("(changed.`id`, changed.`name`, changed.`amount`)")
+
+
+def test_a_statement_that_is_not_certain_is_refused(tmp_path, result):
+    ours, builder = opened(tmp_path, OURS)
+    latest = ours.at("latest")
+
+    with pytest.raises(InvalidArgumentError, match="Ours is not a version of a table"):
+        result.merge_statement()
+    narrow = [side.drop_columns(["amount"]) for side in (BASE, pa.concat_tables([BASE, rows((9, "n", 0.0))]))]
+    with pytest.raises(UnsupportedFeatureError, match="lack the columns of ours that are not compared: amount"):
+        sx.diff3(narrow[0], latest, narrow[1], key="id").merge_statement()
+    many = pa.concat_tables([BASE, rows(*((number, "n", 0.0) for number in range(100, 700)))])
+    with pytest.raises(UnsupportedFeatureError, match=r"Theirs changed 600 rows, .* lists up to 500"):
+        sx.diff3(BASE, latest, many, key="id").merge_statement()
+    builder.append([(1, "again", 0.0)])
+    with pytest.raises(InvalidArgumentError, match="Ours is version 1, and .* the newest version, which is 2"):
+        sx.diff3(BASE, latest, THEIRS, key="id").merge_statement()
+    with pytest.raises(InvalidArgumentError, match="the same in several rows"):
+        sx.diff3(BASE, ours.at("latest"), THEIRS, key="id", where="id <> 1").merge_statement()

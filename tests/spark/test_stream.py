@@ -13,7 +13,7 @@ import pytest
 
 import snapshot_explorer
 from snapshot_explorer import open_table
-from tests.inner.core import PYSPARK_DATA_SOURCES
+from tests.inner.core import PYSPARK_DATA_SOURCES, PYSPARK_READ_LIMITS
 from tests.support.delta.table_builder import DeltaTable, remove
 from tests.support.paimon.table_builder import PaimonTable
 
@@ -133,6 +133,47 @@ def test_a_query_begins_with_a_version_or_a_time_and_has_updates_by_key(stream, 
     table.commit([(9, "z")])
     stream(tmp_path / "orders", "later", startingVersion="latest").awaitTermination()
     assert list(map(change, sunk("later"))) == [(9, "z", "insert", 4)]
+
+
+needs_limits = pytest.mark.skipif(PYSPARK_READ_LIMITS.applies(), reason=PYSPARK_READ_LIMITS.problem)
+
+
+@needs_limits
+def test_a_micro_batch_has_at_most_so_many_commits(here, stream, tmp_path):
+    table = DeltaTable(None, tmp_path / "orders")
+    for number in range(7):
+        table.append([(number, "a")])
+    batches = []
+    rows = here.readStream.format("snapshot").options(changes="true", maxVersionsPerTrigger="3").load(table.url)
+
+    def start(trigger):
+        checkpoint = str(tmp_path / "checkpoint")
+        writer = rows.writeStream.option("checkpointLocation", checkpoint).trigger(**trigger)
+        return writer.foreachBatch(
+            lambda frame, _: batches.append(sorted({row["_commit_version"] for row in frame.collect()}))
+        ).start()
+
+    start({"availableNow": True}).awaitTermination()
+    for number in (7, 8, 9, 10):
+        table.append([(number, "a")])
+    start({"availableNow": True}).awaitTermination()
+    start({"once": True}).awaitTermination()  # all that is there, also with a limit
+    table.append([(11, "a")])
+    query = start({"processingTime": "100 milliseconds"})
+    query.processAllAvailable()
+    query.stop()
+
+    # Version 0, which has no rows, is one of the first three.
+    assert [versions for versions in batches if versions] == [[1, 2], [3, 4, 5], [6, 7], [8, 9, 10], [11], [12]]
+
+
+@needs_limits
+def test_a_limit_of_commits_is_a_whole_number(stream, tmp_path):
+    table = DeltaTable(None, tmp_path / "orders")
+    table.append([(1, "a")])
+
+    with pytest.raises(Exception, match="maxVersionsPerTrigger must be a whole number, 1 or more, got '0'"):
+        stream(table.url, maxVersionsPerTrigger="0")
 
 
 def test_a_history_that_does_not_go_on_ends_the_query_with_the_ways_to_go_on(stream, tmp_path):

@@ -53,34 +53,65 @@ def check_position(source: History, position: ChangePosition) -> None:
     Raises:
         PositionError: It does not; the message names what happened and how to go on.
     """
+    lost = interruption(source, position)
+    if lost is not None:
+        raise _lost(source, lost.problem, position.version or 0, lost.more)
+
+
+class Interruption(NamedTuple):
+    """Why a history does not continue from a position."""
+
+    problem: str
+    """A sentence or two, for a reader of commits or of their rows."""
+    more: str = ""
+    """What to read instead, for a reader of rows."""
+
+
+def interruption(source: History, position: ChangePosition) -> Interruption | None:
+    """Return why a history does not continue from a position; None if it has the same commits up to there.
+
+    Recognizes a table that was created again, a rollback, a version that has expired, and a commit that was completed
+    late. One listing, and the commit at the position.
+    """
     version = position.version
     if version is None:
-        return
+        return None
     versions = readable_versions(source)
     if version not in versions:
-        raise _lost(source, f"Version {version}, up to which changes were read, {_absence(source, version)}.", version)
+        return Interruption(f"Version {version}, up to which changes were read, {_absence(source, version)}.")
     if source.table_format.fingerprint(version) != position.fingerprint:
         is_unknown = version in source.listing.without_commit
-        raise _lost(
-            source,
+        return Interruption(
             f"The commit of version {version}, up to which changes were read, is gone: it is unknown whether the "
             "version is still the same."
             if is_unknown
             else f"Version {version} is not the one up to which changes were read: it has another commit. The table "
-            "was created again, rolled back or renumbered since, or it is another table.",
-            version,
+            "was created again, rolled back or renumbered since, or it is another table."
         )
-    late = [item for item in position.pending if item in source.listing.versions]
-    if late and not set(source.table_format.commits(late)["kind"].to_pylist()) <= set(MAINTENANCE_KINDS):
-        before = versions[: bisect_left(versions, late[0])][-1:]
-        own = Hint("table.diff_rows", {"a": before[0], "b": late[0]}) if before else Hint("table.at", {"ref": late[0]})
-        raise _lost(
-            source,
-            f"{capitalized(runs_text(runs_of(late)))} was completed after version {version}, up to which changes were "
-            "read, although it began earlier. Its changes were not read.",
-            version,
-            Message(" ", own, f" has the changes of {late[0]}."),
-        )
+    late = _completed_since(source, position, version)
+    if not late:
+        return None
+    before = versions[: bisect_left(versions, late[0])][-1:]
+    own = Hint("table.diff_rows", {"a": before[0], "b": late[0]}) if before else Hint("table.at", {"ref": late[0]})
+    return Interruption(
+        f"{capitalized(runs_text(runs_of(late)))} was completed after version {version}, up to which changes were "
+        "read, although it began earlier.",
+        Message(" Its changes were not read. ", own, f" has the changes of {late[0]}."),
+    )
+
+
+def _completed_since(source: History, position: ChangePosition, last: int) -> list[int]:
+    """Return the versions before a position at the version `last` that were completed since, and changed rows.
+
+    One of them need not have been pending then: a writer takes its instant before it writes anything.
+    """
+    known, first = frozenset(position.read), min(position.read, default=last)
+    late = sorted(
+        {version for version in readable_versions(source) if first < version < last and version not in known}
+        | set(position.pending).intersection(source.listing.versions)
+    )
+    kinds = source.table_format.commits(late)["kind"].to_pylist() if late else []
+    return [version for version, kind in zip(late, kinds, strict=True) if kind not in MAINTENANCE_KINDS]
 
 
 def check_follows(source: History, commit: NewCommit) -> None:

@@ -13,8 +13,8 @@ _LAYOUT = 1
 """The layout of the text: another number is refused."""
 _MAX_TEXT = 65_536
 """The maximum number of characters of a position."""
-MAX_PENDING = 1_000
-"""The newest pending commits that a position contains."""
+MAX_PENDING, MAX_READ = 1_000, 100
+"""The newest pending commits, and the newest versions, that a position contains."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +31,8 @@ class ChangePosition:
     """The identity of the version's commit, see `TableFormat.fingerprint`; empty without a version."""
     pending: tuple[int, ...] = ()
     """Earlier versions that were being written when this one was read, and that may be completed later (Hudi)."""
+    read: tuple[int, ...] = ()
+    """The newest versions up to this one, ascending, in formats that need not commit versions in their order."""
 
     @property
     def text(self) -> str:
@@ -42,6 +44,7 @@ class ChangePosition:
             "version": self.version,
             "fingerprint": self.fingerprint,
             "pending": list(self.pending),
+            "read": list(self.read),
         }
         return json.dumps(content, ensure_ascii=True)
 
@@ -65,13 +68,13 @@ def parse_position(text: str) -> ChangePosition:
         raise _invalid("it is not JSON", text) from error
     if not isinstance(content, dict) or content.get("layout") != _LAYOUT:
         raise _invalid(f"its layout is not {_LAYOUT}", text)
-    version, pending = content.get("version"), content.get("pending")
+    version = content.get("version")
+    lists: tuple[Any, Any] = content.get("pending"), content.get("read", [])
     texts = content.get("format"), content.get("branch"), content.get("fingerprint")
     if not (
         all(isinstance(value, str) for value in texts)
         and (version is None or _is_version(version))
-        and isinstance(pending, list)
-        and all(map(_is_version, pending))
+        and all(isinstance(numbers, list) and all(map(_is_version, numbers)) for numbers in lists)
     ):
         raise _invalid("a field is missing or has another type", text)
     return ChangePosition(
@@ -79,7 +82,8 @@ def parse_position(text: str) -> ChangePosition:
         branch=content["branch"],
         version=version,
         fingerprint=content["fingerprint"],
-        pending=tuple(pending),
+        pending=tuple(lists[0]),
+        read=tuple(lists[1]),
     )
 
 

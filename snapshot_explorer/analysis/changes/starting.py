@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING
 
 from snapshot_explorer.analysis.changes.new_commits import commits_after, readable_versions
-from snapshot_explorer.analysis.changes.position import MAX_PENDING, ChangePosition, is_position, parse_position
+from snapshot_explorer.analysis.changes.position import (
+    MAX_PENDING,
+    MAX_READ,
+    ChangePosition,
+    is_position,
+    parse_position,
+)
 from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotNotFoundError
 from snapshot_explorer.core.refs import parse_ref
 
@@ -56,6 +62,19 @@ def position_before(source: History, version: int) -> ChangePosition:
     return position_at(source, versions[max(0, bisect_left(versions, version) - 1)])
 
 
+def position_after(source: History, start: ChangePosition, most: int, last: ChangePosition) -> ChangePosition:
+    """Return the position after at most some commits from a start on, up to `last`; the start if there are none.
+
+    Raises:
+        PositionError: The history does not continue from the start.
+    """
+    end = -1 if last.version is None else last.version
+    commits = [item.version for item in commits_after(source, start) if item.version <= end]
+    if not commits:
+        return start
+    return last if len(commits) <= most else position_at(source, commits[most - 1])
+
+
 def newest_position(source: History) -> ChangePosition:
     """Return the position after the newest commit."""
     versions = readable_versions(source)
@@ -65,10 +84,12 @@ def newest_position(source: History) -> ChangePosition:
 def position_at(source: History, version: int) -> ChangePosition:
     """Return the position after a version. Reads its commit, or a small part of it."""
     pending = tuple(item for item in source.listing.pending if item < version)
+    versions = () if source.table_format.has_ordered_times else readable_versions(source)
     return ChangePosition(
         format=source.table_format.name,
         branch=source.branch_name,
         version=version,
         fingerprint=source.table_format.fingerprint(version),
         pending=pending[-MAX_PENDING:],
+        read=versions[: bisect_right(versions, version)][-MAX_READ:],
     )

@@ -39,17 +39,17 @@ class AlignedColumns:
 
     def rows(self, batch: pa.RecordBatch, names: Sequence[str], *, of_a: bool) -> pa.RecordBatch:
         """Return rows of one version with these columns of `schema`, in this order."""
-        arrays = []
-        for name in names:
-            dtype, own = self.schema.field(name).type, self.names_a.get(name) if of_a else name
-            if own is None:
-                arrays.append(pa.nulls(batch.num_rows, dtype))
-            else:
-                ids = self.ids_a[own] if of_a else self.ids_b[name]
-                arrays.append(self._widened(batch.column(own), dtype, name, ids))
         if not names:
             return batch.select([])
-        return pa.RecordBatch.from_arrays(arrays, schema=pa.schema([self.schema.field(name) for name in names]))
+        arrays, fields = [], [self.schema.field(name) for name in names]
+        for name, field in zip(names, fields, strict=True):
+            own = self.names_a.get(name) if of_a else name
+            if own is None:
+                arrays.append(pa.nulls(batch.num_rows, field.type))
+            else:
+                ids = self.ids_a[own] if of_a else self.ids_b[name]
+                arrays.append(self._widened(batch.column(own), field.type, name, ids))
+        return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
 
     def _widened(self, values: pa.Array, dtype: pa.DataType, name: str, ids: FieldIds) -> pa.Array:
         return widen(values, dtype, name, ids, self.ids_b[name], leave_out=self.leave_out)

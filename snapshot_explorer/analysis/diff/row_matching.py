@@ -15,6 +15,9 @@ from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.arrow.equal_values import Mask, comparable_column, exact_keys, same
 from snapshot_explorer.engines.duckdb_sessions import locked_cursor
 
+_RUN_ROWS = 256
+"""The average length of runs of consecutive rows from which they are compared one by one."""
+
 Indices = npt.NDArray[np.int64]
 Hashes = npt.NDArray[np.uint64]
 
@@ -90,8 +93,13 @@ def equal_rows(before: pa.Table, after: pa.Table, left: Indices, right: Indices,
 def equal_at(before: pa.ChunkedArray, other: pa.ChunkedArray, left: Indices, right: Indices) -> Mask:
     """Return for each pair of indices whether two columns have equal values there.
 
-    If most pairs have the same place on both sides, the columns are compared in place, without a copy.
+    If most pairs have the same place on both sides, or are in long runs, the columns are compared without a copy.
     """
+    breaks = np.flatnonzero((np.diff(left) != 1) | (np.diff(right) != 1)) + 1
+    if len(breaks) * _RUN_ROWS < len(left):
+        runs = zip([0, *breaks.tolist()], [*breaks.tolist(), len(left)], strict=True)
+        sides = [(before.slice(left[i], j - i), other.slice(right[i], j - i)) for i, j in runs]
+        return np.concatenate([_equal_in_place(*side) for side in sides])
     shared = min(len(before), len(other))
     moved = np.flatnonzero(left != right)
     if 2 * (len(left) - len(moved)) < shared:

@@ -115,6 +115,7 @@ def three_way_diff(
                 if own.get(name, name) not in compared
             )
         ),
+        names_in_ours={base_name: own for own, base_name in names[0].items() if base_name in compared},
         rows=_merge(changes[0], changes[1], schema, key, rest),
     )
 

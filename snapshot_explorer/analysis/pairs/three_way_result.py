@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,7 +19,7 @@ from snapshot_explorer.core.shown import Shown
 from snapshot_explorer.results import Exportable, Frame
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 STATUSES = ("ours", "theirs", "both", "merged", "conflict")
 """Changed by one side alone; by both to the same row; by both in different columns; by both in ways that exclude each
@@ -52,14 +52,19 @@ class ThreeWayDiff(Exportable, Shown):
     each side did, one of `CHANGES`, null for nothing; `conflict_columns`, null for none; the key; and each other column
     as it is in the base, in ours and in theirs, such as `amount_base`, null where the row does not exist."""
 
+    names_in_ours: Mapping[str, str]
+    """The name in ours of each compared column."""
+    writer: Callable[[ThreeWayDiff, str | None], str] | None = field(default=None, repr=False)
+    """Writes the statement for ours; None if ours is not a version of a table."""
+
     @staticmethod
     def schema_of(schema: pa.Schema, key: Sequence[str]) -> pa.Schema:
         """Return the columns of `rows` for compared columns. Names that occur twice get underscores."""
         fields = [schema.field(name) for name in key]
-        for field in schema:
-            if field.name not in key:
-                fields += [field.with_name(f"{field.name}_{version}") for version in _VERSIONS]
-        taken = {field.name for field in fields}
+        for column in schema:
+            if column.name not in key:
+                fields += [column.with_name(f"{column.name}_{version}") for version in _VERSIONS]
+        taken = {column.name for column in fields}
         first = []
         for name, dtype in (
             ("status", pa.string()),
@@ -125,6 +130,26 @@ class ThreeWayDiff(Exportable, Shown):
                 pairs.take(pa.array(order)),
             ]
         )
+
+    def merge_statement(self, name: str | None = None) -> str:
+        """Return the statement in Spark SQL that brings `incoming` to ours; empty text if there is nothing to bring.
+
+        Nothing is run. A MERGE that lists the rows, up to 500, after the settings that it needs; comments say what to
+        read before it is run. It holds while ours is the newest version. Lists the versions, and reads the key of all
+        rows of ours, unless the format enforces it.
+
+        Args:
+            name: The table's name in the engine, such as `lake.shop.orders`; by default as for `Table.repair`.
+
+        Raises:
+            InvalidArgumentError: Ours is not the newest version of a table, or the key is not unique there.
+            UnsupportedFeatureError: No statement is certain to be exact; the message says why.
+        """
+        if self.writer is None:
+            raise InvalidArgumentError(
+                "Ours is not a version of a table that was opened: write `incoming` to it with the tool that made it."
+            )
+        return self.writer(self, name)
 
     def side(self, rows: pa.Table, version: str) -> pa.Table:
         """Return some of `rows` with the compared columns as they are in `base`, `ours` or `theirs`."""

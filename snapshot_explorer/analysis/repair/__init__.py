@@ -3,8 +3,9 @@
 Which rows differ is decided in `analysis.diff`.
 """
 
+from snapshot_explorer.analysis.repair.merging import merge_statement
 from snapshot_explorer.analysis.repair.planning import plan_repair
 from snapshot_explorer.analysis.repair.repair import Repair
 from snapshot_explorer.analysis.repair.request import RepairRequest, restored_version
 
-__all__ = ["Repair", "RepairRequest", "plan_repair", "restored_version"]
+__all__ = ["Repair", "RepairRequest", "merge_statement", "plan_repair", "restored_version"]

@@ -50,8 +50,8 @@ class RepairRequest:
     key: Sequence[str] | str | None
     engine_name: str | None
     """The table's name in the engine; None for the default."""
-    retention: Callable[[], Retention]
-    """Returns the effect of the table's own retention settings."""
+    retention: Callable[[], Retention] | None = None
+    """Returns the effect of the table's own retention settings; None if no earlier version is read."""
 
     @property
     def of_rows(self) -> bool:
@@ -61,6 +61,8 @@ class RepairRequest:
     @property
     def versions(self) -> tuple[TableVersion, ...]:
         """The versions whose rows are compared, the newest first."""
+        if self.now is self.then:
+            return (self.now,)
         return (self.now, self.then) if self.undone is None else (self.now, self.undone, self.then)
 
     @property
@@ -259,6 +261,8 @@ def same_version(now: int | None) -> str:
 
 def retention_notes(request: RepairRequest, then: int) -> tuple[str, ...]:
     """Return notes on the retention of a version."""
+    if request.retention is None:
+        return ()
     try:
         lost = request.retention().unloadable.to_arrow()["version"].to_pylist()
     except SnapshotExplorerError as error:

@@ -30,6 +30,18 @@ _LINE = 70
 _LONGEST_TEXT = 60
 _SUFFIXES = {pa.int8(): "Y", pa.int16(): "S", pa.int32(): "", pa.int64(): "L"}
 """The suffixes that give a number the column's own type: in a MERGE, Paimon does not compare different types."""
+_TYPE_NAMES = {
+    pa.bool_(): "BOOLEAN",
+    pa.int8(): "TINYINT",
+    pa.int16(): "SMALLINT",
+    pa.int32(): "INT",
+    pa.int64(): "BIGINT",
+    pa.float32(): "FLOAT",
+    pa.float64(): "DOUBLE",
+    pa.date32(): "DATE",
+    **dict.fromkeys((pa.string(), pa.large_string()), "STRING"),
+    **dict.fromkeys((pa.binary(), pa.large_binary()), "BINARY"),
+}
 _EXACT_DIGITS = 18
 """Digits of a number that compare exactly with every integer and decimal column that is accepted."""
 _MAX_PRECISION = 38
@@ -111,6 +123,23 @@ def literal(value: object, dtype: pa.DataType) -> str:  # noqa: PLR0911 - one li
         case date():
             return f"DATE '{value.isoformat()}'"
     return _unwritten(dtype)
+
+
+def typed_literal(value: object, dtype: pa.DataType) -> str:
+    """Return a value, or null, as an expression of the column's type.
+
+    Raises:
+        UnsupportedFeatureError: As for `literal`.
+    """
+    return literal(value, dtype) if value is not None else f"CAST(NULL AS {_type_name(dtype)})"
+
+
+def _type_name(dtype: pa.DataType) -> str:
+    if pa.types.is_decimal128(dtype):
+        return f"DECIMAL({dtype.precision}, {dtype.scale})"
+    if pa.types.is_timestamp(dtype):
+        return "TIMESTAMP_NTZ" if dtype.tz is None else "TIMESTAMP_LTZ"
+    return _TYPE_NAMES.get(dtype) or _unwritten(dtype)
 
 
 def _integer(value: int, dtype: pa.DataType) -> str:

@@ -8,9 +8,14 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from snapshot_explorer.analysis.repair.spark_sql import join_items, literal, spark_identifier
+from snapshot_explorer.analysis.repair.spark_sql import (
+    join_items,
+    literal,
+    spark_identifier,
+    typed_literal,
+)
 from snapshot_explorer.analysis.repair.statements import CURRENT, EARLIER
-from snapshot_explorer.core.records import DELETED, INSERTED
+from snapshot_explorer.core.records import AFTER, DELETED, INSERTED
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -93,12 +98,39 @@ def merge_changed(
     if counts.deleted:
         lines.append(f"WHEN MATCHED AND NOT {_CHANGED}.{was_there}\n    AND {is_left} THEN DELETE")
     if counts.inserted:
-        values = join_items(f"{_CHANGED}.{spark_identifier(name)}" for name in target.columns)
-        lines.append(
-            f"WHEN NOT MATCHED AND NOT {_CHANGED}.{is_there} THEN INSERT\n    ({_names(target.columns)})\n"
-            f"  VALUES\n    ({values})"
-        )
+        lines.append(_insert_changed(f"NOT {_CHANGED}.{is_there}", target.columns))
     return "\n".join(lines)
+
+
+def merge_listed(target: Target, key: Sequence[str], rows: pa.Table) -> str:
+    """Return the MERGE that inserts, updates and deletes the listed rows by their key: one commit.
+
+    Args:
+        rows: Whether each row is inserted, updated or deleted, as in `Table.row_changes`, then the columns.
+    """
+    columns, kinds = rows.column_names[1:], rows.column(0).to_pylist()
+    (kind,) = _free_names(columns, 1)
+    types = rows.schema.types[1:]
+    values = join_items(f"({', '.join(map(typed_literal, row, types))}, '{own}')" for own, *row in _rows(rows))
+    rest = [name for name in columns if name not in key]
+    lines = [
+        f"MERGE INTO {target.table} AS {CURRENT}",
+        f"USING (\n  SELECT * FROM VALUES\n    {values}\n  AS {LATER} ({_names(columns)}, {kind})\n) AS {_CHANGED}",
+        f"ON {_same_key(key, CURRENT, _CHANGED)}",
+    ]
+    if AFTER in kinds:
+        sets = join_items(f"{spark_identifier(name)} = {_CHANGED}.{spark_identifier(name)}" for name in rest)
+        lines.append(f"WHEN MATCHED AND {_CHANGED}.{kind} = '{AFTER}' THEN UPDATE SET\n    {sets}")
+    if DELETED in kinds:
+        lines.append(f"WHEN MATCHED AND {_CHANGED}.{kind} = '{DELETED}' THEN DELETE")
+    if INSERTED in kinds:
+        lines.append(_insert_changed(f"{_CHANGED}.{kind} = '{INSERTED}'", columns))
+    return "\n".join(lines)
+
+
+def _insert_changed(condition: str, columns: Sequence[str]) -> str:
+    values = join_items(f"{_CHANGED}.{spark_identifier(name)}" for name in columns)
+    return f"WHEN NOT MATCHED AND {condition} THEN INSERT\n    ({_names(columns)})\n  VALUES\n    ({values})"
 
 
 def insert_difference(target: Target, later: str, condition: str | None) -> str:

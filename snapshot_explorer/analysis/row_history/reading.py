@@ -31,10 +31,14 @@ if TYPE_CHECKING:
     from snapshot_explorer.engines.conditions import Condition
 
 Ints = npt.NDArray[np.int64]
+Groups = Ints | npt.NDArray[np.uint64]
+"""A number per row, equal for equal rows, or their hashes."""
 Mask = npt.NDArray[np.bool_]
 
 _BATCH_BYTES = 8 * 2**20
 """Decoded bytes of rows to which a condition is applied at once: an evaluation costs milliseconds."""
+_LARGE_BYTES = 2**20
+"""Decoded bytes of a batch that is processed alone if there is no condition: joining it to others would copy it."""
 _SORTED_ROWS = 2**18
 """Rows that are handed on or stored at once."""
 _PERIOD = pa.schema([pa.field(name, pa.int64()) for name in ("first", "last", "order")])
@@ -262,7 +266,8 @@ class _Reader:
         self._rows_read[split] = start + batch.num_rows
         rows = self._scan.splits[split].columns.rows(batch, self._scan.needed, of_a=True)
         full: list[_Batch] = []
-        if not self._is_simple[split]:
+        is_large = self._scan.where is None and rows.nbytes > _LARGE_BYTES
+        if is_large or not self._is_simple[split]:
             self._process([_Batch(split, start, rows)])
             if self._rows_read[split] == self._scan.splits[split].split.rows:
                 self._positions.pop(split, None)
@@ -296,12 +301,11 @@ class _Reader:
         states = RowStates(
             rows=rows.select(self._names), first=self._first[splits], last=self._last[splits], order=order
         )
-        is_simple = self._is_simple[splits]
-        self._sort(_filtered(states, is_simple))
-        for split in np.unique(splits[~is_simple]).tolist():
-            own = splits == split
-            for own_states in self._states_of(split, states.rows.filter(pa.array(own)), indices[own]):
-                self._sort(own_states)
+        if len(batches) > 1 or self._is_simple[batches[0].split]:
+            self._sort(states)
+            return
+        for own_states in self._states_of(batches[0].split, states.rows, indices):
+            self._sort(own_states)
 
     def _states_of(self, split: int, rows: pa.Table, indices: Ints) -> Iterator[RowStates]:
         """Yield the states of rows of a split that has several states itself."""
@@ -344,7 +348,9 @@ class _Reader:
             return
         if not len(states.first):
             return
-        is_replaced = self._is_turning[states.first] | self._is_turning[states.last]
+        is_replaced = np.zeros(len(states.first), np.bool_)
+        for positions in (states.first, states.last) if self._scan.are_joined else ():
+            is_replaced |= self._is_turning[positions]
         if is_replaced.any():
             chosen = _filtered(states, is_replaced)
             columns = [single_chunk(column) for column in chosen.rows.columns]
@@ -442,18 +448,38 @@ def continued_states(rows: HashedRows, columns: int, turning: Sequence[int]) -> 
     """
     states = _of_period(rows.rows, columns)
     values, first, last, order = states.rows, states.first, states.last, states.order
-    groups = equal_groups(values, rows.hashes)
-    since = first.copy()
-    is_continued = np.zeros(len(first), np.bool_)
+    remaining = -last
     ending, beginning = _by_position(last, turning), _by_position(first, turning)
-    for ends, begins in zip(ending, beginning, strict=True):
-        olds = ends[np.lexsort((order[ends], since[ends], groups[ends]))]
-        news = begins[np.lexsort((order[begins], -last[begins], groups[begins]))]
-        left, right = _paired(groups[olds], groups[news])
-        is_continued[olds[left]] = True
-        since[news[right]] = since[olds[left]]
-    chosen = ~is_continued
+
+    def continued(groups: Groups) -> tuple[Ints, Ints, Ints]:
+        """Return the indices of rows that go on, those of the rows that continue them, and the new beginnings."""
+        since = first.copy()
+        pairs = []
+        for ends, begins in zip(ending, beginning, strict=True):
+            olds, news = _ordered(groups, ends, order, since), _ordered(groups, begins, order, remaining)
+            left, right = _paired(groups[olds], groups[news])
+            since[news[right]] = since[olds[left]]
+            pairs.append((olds[left], news[right]))
+        left, right = (np.concatenate([np.zeros(0, np.int64), *side]) for side in zip(*pairs, strict=True))
+        return left, right, since
+
+    left, right, since = continued(rows.hashes)
+    ascending = np.argsort(left)  # rows of a file that is rewritten mostly keep their order
+    if not equal_rows(values, values, left[ascending], right[ascending], values.column_names).all():
+        left, right, since = continued(equal_groups(values, rows.hashes))
+    chosen = np.ones(len(first), np.bool_)
+    chosen[left] = False
     return _filtered(_states(values, since, last, order), chosen), np.flatnonzero(chosen)
+
+
+def _ordered(groups: Groups, indices: Ints, order: Ints, rank: Ints) -> Ints:
+    """Return indices by group, those of a group by rank and order."""
+    own = groups[indices]
+    by_group = np.argsort(own)
+    ascending = own[by_group]
+    if (ascending[1:] == ascending[:-1]).any():
+        by_group = np.lexsort((order[indices], rank[indices], own))
+    return indices[by_group]
 
 
 def _by_position(positions: Ints, chosen: Sequence[int]) -> list[Ints]:
@@ -463,7 +489,7 @@ def _by_position(positions: Ints, chosen: Sequence[int]) -> list[Ints]:
     return [order[np.searchsorted(ordered, at, "left") : np.searchsorted(ordered, at, "right")] for at in chosen]
 
 
-def _paired(left: Ints, right: Ints) -> tuple[Ints, Ints]:
+def _paired(left: Groups, right: Groups) -> tuple[Ints, Ints]:
     """Return the indices of equal numbers of two sorted arrays, the n-th of each number with the n-th."""
     rank = np.arange(len(left)) - np.searchsorted(left, left, "left")
     partner = np.searchsorted(right, left, "left") + rank

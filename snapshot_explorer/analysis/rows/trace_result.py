@@ -379,11 +379,11 @@ def trace(source: History, where: str, *, engine: str | SparkSession | None = No
     is_complete = not notes and not gaps
     outcomes, waiting = None, ""
     try:
-        outcomes = retention(examined_at)
-        rest = _storing(histories) - _freed(outcomes)
-        count = sum(len(history.files) for history in histories.values())
-        if rest and count <= _MOST_TIMED_FILES:
-            with source.format.storage.reading_once():
+        with source.format.storage.reading_once():
+            outcomes = retention(examined_at)
+            rest = _storing(histories) - _freed(outcomes)
+            count = sum(len(history.files) for history in histories.values())
+            if rest and count <= _MOST_TIMED_FILES:
                 waiting = _waiting(retention, rest, examined_at)
     except SnapshotExplorerError as error:
         notes.append(Message("What retention would remove is unknown: ", without_period(error.message), "."))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from snapshot_explorer.core.errors import MissingDependencyError
 from snapshot_explorer.core.hints import Hint, python_call
-from snapshot_explorer.core.old_libraries import PYSPARK_DATA_SOURCES
+from snapshot_explorer.core.old_libraries import PYSPARK_DATA_SOURCES, PYSPARK_READ_LIMITS
 from snapshot_explorer.engines.spark.tasks import NOT_ON_EXECUTOR
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def source_class(home: str, storage_options: Mapping[str, Any] | None = None) ->
 
     Args:
         home: The module that has `describe`, `check_schema`, `reading`, `plan` and `bound`, and for streams
-            `stream_reading`, `initial_offset`, `latest_offset` and `plan_stream`.
+            `stream_reading`, `initial_offset`, `latest_offset`, `max_versions` and `plan_stream`.
         storage_options: Options for fsspec. They are stored in the class, which Spark never displays.
     """
     if PYSPARK_DATA_SOURCES.applies():
@@ -136,10 +136,6 @@ def _stream_reader_class(datasource: ModuleType, call: Callable[..., Any], on_ex
             offset: dict[str, str] = call("initial_offset", self.described)
             return offset
 
-        def latestOffset(self) -> dict[str, str]:  # noqa: N802 - Spark names it
-            offset: dict[str, str] = call("latest_offset", self.described)
-            return offset
-
         def partitions(self, start: dict[str, str], end: dict[str, str]) -> list[InputPartition]:
             return [datasource.InputPartition(task) for task in call("plan_stream", self.described, start, end)]
 
@@ -147,7 +143,42 @@ def _stream_reader_class(datasource: ModuleType, call: Callable[..., Any], on_ex
             batches: Iterator[pa.RecordBatch] = on_executor("run", self.function, partition.value)
             return batches
 
-    return StreamReader
+    return _unlimited_class(StreamReader, call) if PYSPARK_READ_LIMITS.applies() else _limited_class(StreamReader, call)
+
+
+def _unlimited_class(base: Any, call: Callable[..., Any]) -> Any:
+    class UnlimitedStreamReader(base):  # type: ignore[misc] # made above
+        """Reads all new commits in a micro-batch. Before 4.2, PySpark has no limits."""
+
+        def latestOffset(self) -> dict[str, str]:  # noqa: N802 - Spark names it
+            offset: dict[str, str] = call("latest_offset", self.described)
+            return offset
+
+    return UnlimitedStreamReader
+
+
+def _limited_class(base: Any, call: Callable[..., Any]) -> Any:
+    from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxFiles, SupportsTriggerAvailableNow
+
+    class LimitedStreamReader(base, SupportsTriggerAvailableNow):  # type: ignore[misc] # made above
+        """Reads up to a number of commits in a micro-batch."""
+
+        target: dict[str, str] | None = None
+
+        def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark names it
+            most = call("max_versions", self.described)
+            # Spark passes on only its own kinds of limits, and has none of versions.
+            return ReadAllAvailable() if most is None else ReadMaxFiles(most)
+
+        def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark names it
+            self.target = call("latest_offset", self.described)
+
+        def latestOffset(self, start: dict[str, str], limit: ReadLimit) -> dict[str, str]:  # noqa: N802 - Spark names it
+            most = limit.max_files if isinstance(limit, ReadMaxFiles) else None
+            offset: dict[str, str] = call("latest_offset", self.described, start, most, self.target)
+            return offset
+
+    return LimitedStreamReader
 
 
 def _source_class(
@@ -176,7 +207,8 @@ def _source_class(
         `Table.changes_since` returns them, in the schema of the newest version when the query starts. It has
         all options above but `version`, and `startingVersion` and `startingTimestamp`, both included (`latest`: only
         later commits; by default from the oldest version, whose rows count as inserted), and `key`, names separated by
-        commas. Offsets are positions: a query goes on from its checkpoint, each commit once.
+        commas. Offsets are positions: a query goes on from its checkpoint, each commit once. A micro-batch has all new
+        commits, or with `maxVersionsPerTrigger` (PySpark 4.2) at most so many.
         """
 
         described: bytes | None = None

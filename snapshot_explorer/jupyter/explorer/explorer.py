@@ -36,7 +36,7 @@ from snapshot_explorer.jupyter.explorer.environment import (
     time_zone,
     widget_bundle,
 )
-from snapshot_explorer.jupyter.explorer.following import Debounce, FollowErrors, Ticker, poll, rollback_message
+from snapshot_explorer.jupyter.explorer.following import Debounce, FollowErrors, Ticker, poll
 from snapshot_explorer.jupyter.explorer.lake_view import LakeView
 from snapshot_explorer.jupyter.explorer.page.files import FILE_FORMATS, file_bytes
 from snapshot_explorer.jupyter.explorer.page.scripts import packed_script, text_of
@@ -308,7 +308,7 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
             self._show_log(log)
 
         most = FIRST_COMMITS if self._log is None else MOST_COMMITS
-        run = partial(read_newest, self.table, most=most)
+        run = partial(read_newest, self.table, self._log, most=most)
         busy = partial(self._set_busy, "log")
         self._work.start("log", Job(run=run, done=take, failed=self._fail_head, shown=busy))
         busy("Reading ...")
@@ -808,11 +808,11 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
 
     def _show_log(self, log: Log) -> None:
         self._set_busy("log", "")
-        back, self._log = rollback_message(self._log, log), log
+        self._log = log
         self._is_copied = history_of(self.table).table_format.clock.copied_note(log.commits) is not None
         self.state.set_versions(log.versions, log.readable, log.commits)
-        if back:
-            self.state.note = back
+        if log.interruption:
+            self.state.note = log.interruption
         with self.hold_sync():
             self._draw()
             self._load_front()
@@ -828,7 +828,7 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
             self._work.cancel("older")
             self._facts.read(log)
         elif not self._work.is_busy("older"):
-            self._read_older(partial(read_log, self.table, listing=log.listing))
+            self._read_older(partial(read_log, self.table, source=log.source))
 
     def _read_older(self, run: Callable[[], Log]) -> None:
         """Read the commits that the first picture did not need."""

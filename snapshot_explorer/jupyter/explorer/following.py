@@ -97,17 +97,6 @@ def poll(table: Table, before: Log | None, known: Snapshot | None) -> tuple[Snap
     return current, None if before is not None and current is known else read_log(table, before)
 
 
-def rollback_message(before: Log | None, log: Log) -> str:
-    """Return a sentence if the newest version is older than before; otherwise empty text."""
-    if before is None or not before.versions or log.versions[-1:] >= before.versions[-1:]:
-        return ""
-    newest = f"version {log.versions[-1]}" if log.versions else "none"
-    return (
-        f"The table was rolled back, or dropped and recreated: the newest version was {before.versions[-1]} and is "
-        f"{newest} now."
-    )
-
-
 class FollowErrors:
     """Shows in the explorer's note why the table cannot be followed, until a poll succeeds."""
 

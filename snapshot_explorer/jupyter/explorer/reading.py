@@ -2,35 +2,39 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from snapshot_explorer.analysis.changes import interruption, newest_position
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.core import frames
+from snapshot_explorer.core.errors import UNREADABLE
 from snapshot_explorer.history import history_of
 from snapshot_explorer.table import parts_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from snapshot_explorer.analysis.changes import ChangePosition
     from snapshot_explorer.core.records import Gap, Listing
+    from snapshot_explorer.history import History
     from snapshot_explorer.table import Snapshot, Table
 
 MOST_COMMITS = 10_000
 """Commits that are read, the newest ones."""
 FIRST_COMMITS = 1_000
 """Commits that are read before the first picture, which shows fewer."""
-_SAME = ("version", "committed_at", "identifier", "details")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Log:
     """The versions of a table that were read."""
 
-    listing: Listing
-    """All versions that are listed."""
+    source: History = field(repr=False)
+    """The history, as it was listed."""
     commits: pa.Table
     """COMMITS of the newest versions, newest first."""
     notes: tuple[str, ...] = ()
@@ -39,6 +43,15 @@ class Log:
     """The branches other than the main one, sorted, with the version that each begins with; None if none is proven."""
     is_partial: bool = False
     """Whether older commits are still to be read."""
+    position: ChangePosition | None = None
+    """The newest version and its commit; None if they cannot be read."""
+    interruption: str = ""
+    """Why it does not continue from the log that was read before, in a sentence; empty if it does."""
+
+    @property
+    def listing(self) -> Listing:
+        """Return all versions that are listed."""
+        return self.source.listing
 
     @property
     def versions(self) -> tuple[int, ...]:
@@ -76,48 +89,72 @@ class TableSize:
     """Their size."""
 
 
-def read_newest(table: Table, *, most: int = MOST_COMMITS) -> tuple[Snapshot, Log]:
+def read_newest(table: Table, before: Log | None = None, *, most: int = MOST_COMMITS) -> tuple[Snapshot, Log]:
     """Return the newest snapshot and the log, read again. One listing, and two more where there is a newer snapshot.
 
     Args:
         table: The table.
+        before: The previous log.
         most: The maximum number of commits to read, the newest ones.
     """
-    listing = history_of(table).listing
-    if parts_of(table.current).loaded.listing != listing:
+    source = history_of(table)
+    if parts_of(table.current).loaded.listing != source.listing:
         table.update()
-        listing = history_of(table).listing
-    return table.current, read_log(table, listing=listing, most=most)
+        source = history_of(table)
+    return table.current, read_log(table, before, source=source, most=most, is_extended=False)
 
 
 def read_log(
-    table: Table, before: Log | None = None, *, listing: Listing | None = None, most: int = MOST_COMMITS
+    table: Table,
+    before: Log | None = None,
+    *,
+    source: History | None = None,
+    most: int = MOST_COMMITS,
+    is_extended: bool = True,
 ) -> Log:
     """Return the current log. Reads only new commits if the log has only grown.
 
     Args:
         table: The table.
-        before: The previous log; None to read everything again.
-        listing: All versions; None to list them.
+        before: The previous log.
+        source: The history, with its listing; None to list all versions.
         most: The maximum number of commits to read, the newest ones, where everything is read.
+        is_extended: Whether the commits of the previous log are kept, if it continues.
     """
-    listing = listing or history_of(table).listing
-    read = None if before is None else _extend_log(table, before, listing)
-    is_partial = before is not None and before.is_partial
-    if read is None:
-        newest = history_of(table).commits_frame(listing.versions[: -most - 1 : -1])
-        read = newest.to_arrow(), newest.notes
-        is_partial = most < min(len(listing.versions), MOST_COMMITS)
+    source = source or history_of(table)
+    versions, read, lost = source.listing.versions, None, ""
+    with source.table_format.storage.keeping_immutable():
+        if before is not None:
+            lost = _interruption(source, before)
+            read = _extend_log(source, before) if is_extended and not lost else None
+        is_partial = before is not None and before.is_partial
+        if read is None:
+            newest = source.commits_frame(versions[: -most - 1 : -1])
+            read = newest.to_arrow(), newest.notes
+            is_partial = most < min(len(versions), MOST_COMMITS)
+        position = None
+        with suppress(*UNREADABLE):
+            position = newest_position(source)
     commits, notes = read
-    known = pc.is_in(commits["version"], pa.array(listing.versions, pa.int64()))
     log = Log(
-        listing=listing,
-        commits=commits.filter(known),
+        source=source,
+        commits=commits.filter(pc.is_in(commits["version"], pa.array(versions, pa.int64()))),
         notes=notes,
         branches={row["branch"]: row["forked_version"] for row in table.branches().to_dict()},
         is_partial=is_partial,
+        position=position,
+        interruption=lost,
     )
     return with_known_facts(table, log)
+
+
+def _interruption(source: History, before: Log) -> str:
+    """Return why a history does not continue from a log, as a reader of its row changes would be told."""
+    lost = None
+    if before.position is not None:
+        with suppress(*UNREADABLE):
+            lost = interruption(source, before.position)
+    return "" if lost is None else lost.problem
 
 
 def with_known_facts(table: Table, log: Log) -> Log:
@@ -125,19 +162,16 @@ def with_known_facts(table: Table, log: Log) -> Log:
     return replace(log, commits=history_of(table).open_branch.keep_commits(log.commits))
 
 
-def _extend_log(table: Table, before: Log, listing: Listing) -> tuple[pa.Table, tuple[str, ...]] | None:
-    """Return the known commits and the new ones, with their notes; None if the newest known one has changed."""
+def _extend_log(source: History, before: Log) -> tuple[pa.Table, tuple[str, ...]] | None:
+    """Return the known commits and the new ones, with their notes; None if the newest known one is not listed."""
     if not len(before.commits):
         return None
-    newest = before.commits.slice(0, 1)
-    version = newest["version"][0].as_py()
+    listing, version = source.listing, before.commits["version"][0].as_py()
     if version not in listing.versions[-MOST_COMMITS:]:
         return None
     newer = [item for item in listing.versions[: -MOST_COMMITS - 1 : -1] if item >= version]
-    added = history_of(table).commits_frame(newer)
+    added = source.commits_frame(newer)
     fresh = added.to_arrow()
-    if not fresh.slice(len(fresh) - 1).select(_SAME).equals(newest.select(_SAME)):
-        return None
     old = before.commits.slice(1)
     gone = pc.and_(
         pc.fill_null(pc.not_equal(old["readable"], "no"), fill_value=True),

@@ -498,19 +498,23 @@ def test_a_log_that_was_rolled_back_is_read_anew_and_that_is_said(growing, how):
     assert explorer.state.versions == (1, 2)
     assert explorer.state.b == 2
     assert explorer.state.note.startswith(
-        "The table was rolled back, or dropped and recreated: the newest version was 3 and is version 2 now."
+        "Version 3, up to which changes were read, does not exist any more: the table was rolled back or created again."
     )
 
 
-def test_what_was_committed_again_under_the_newest_number_is_followed(growing):
+@pytest.mark.parametrize("longer", [0, 2])
+def test_what_was_committed_again_under_the_newest_number_is_followed_and_that_is_said(growing, longer):
     table, explorer = growing
     table.rollback(1)
-    table.commit([(9, "z")], millis=1_800_000_000_000)
+    for number in range(1 + longer):
+        table.commit([(9 + number, "z")], millis=1_800_000_000_000 + number)
 
     explorer.poll()
     explorer.wait()
 
-    assert explorer.state.commits["added_rows"].to_pylist() == [1, 1]
+    assert explorer.state.versions == tuple(range(1, 3 + longer))
+    assert explorer.state.commits["added_rows"].to_pylist() == [1] * (2 + longer)
+    assert explorer.state.note.startswith("Version 2 is not the one up to which changes were read")
 
 
 @pytest.mark.parametrize("how", ["follow", "refresh"])
