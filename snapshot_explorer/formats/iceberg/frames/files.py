@@ -1,7 +1,6 @@
 """The frames FILES and CHANGES of Iceberg versions."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from operator import itemgetter
 
 import numpy as np
@@ -15,11 +14,11 @@ from snapshot_explorer.core.records import Predicate
 from snapshot_explorer.formats.iceberg.frames.deleted_rows import applicable_deletes
 from snapshot_explorer.formats.iceberg.metadata.contents import CommitChanges
 from snapshot_explorer.formats.iceberg.metadata.data_types import IcebergField, is_nested, is_read
-from snapshot_explorer.formats.iceberg.metadata.entries import IcebergLiveFiles, known_rows, known_sizes
+from snapshot_explorer.formats.iceberg.metadata.entries import IcebergLiveFiles, Select, known_rows, known_sizes
 from snapshot_explorer.formats.iceberg.metadata.history import IcebergHistory
 from snapshot_explorer.formats.iceberg.metadata.manifests import DELETED
 from snapshot_explorer.formats.iceberg.metadata.partitions import (
-    matching,
+    MatchingPartitions,
     parse_spec,
     partition_columns,
     partition_texts,
@@ -113,20 +112,10 @@ def _numbers_of_commits(metadata: TableMetadata, rows: pa.Table) -> pa.Array:
     return pa.array(versions, pa.int64()).take(ids.indices)
 
 
-def in_partitions(
-    metadata: TableMetadata, live: IcebergLiveFiles, schema: IcebergSchema, predicate: Predicate
-) -> IcebergLiveFiles:
-    """Return the live files whose partition might contain a row that matches a condition."""
-    current = parse_schema(metadata.current_schema)
-    data = live.data
-    spec_ids, numbers = data.column("spec_id").to_numpy(), data.column("partition").to_numpy()
-    kept = np.ones(len(data), np.bool_)
-    for spec_id, stored in live.partitions.items():
-        columns = partition_columns(parse_spec(metadata.specs[spec_id]), current, stored)
-        matches = matching(columns, len(stored), schema, predicate)
-        where = np.flatnonzero(spec_ids == spec_id)
-        kept[where] = matches[numbers[where]]
-    return replace(live, data=data.filter(pa.array(kept)))
+def in_partitions(metadata: TableMetadata, schema: IcebergSchema, predicate: Predicate) -> Select:
+    """Return the selection of the files whose partition might contain a row that matches a condition."""
+    partitions = MatchingPartitions(metadata.specs, parse_schema(metadata.current_schema), schema, predicate)
+    return lambda files, tuples: files.filter(pa.array(partitions.of(files, tuples)))
 
 
 def readable_metrics(files: pa.Table, fields: Sequence[IcebergField]) -> pa.StructArray:

@@ -21,6 +21,8 @@ from snapshot_explorer.formats.iceberg.metadata.values import single_values
 from snapshot_explorer.formats.spatial import SPATIAL
 from snapshot_explorer.formats.statistics import StatisticsFile, StatisticsFiles, bounds_from, by_path
 
+NEEDED = ("null_value_counts", "lower_bounds", "upper_bounds")
+"""The columns of STATISTICS from which bounds are made."""
 _UNORDERED = ("uuid", "variant", "unknown", *SPATIAL)
 """Types whose bounds are not used: Java does not order uuids by their text, and bounds of WKB are points."""
 
@@ -32,7 +34,7 @@ def bounds(files: pa.Table, fields: Sequence[IcebergField]) -> Bounds:
     maximum. Deleted rows are included.
 
     Args:
-        files: LIVE with STATISTICS.
+        files: LIVE, with NEEDED of STATISTICS.
     """
     columns = {field.name: _of(files, field) for field in fields if is_read(field.type)}
     return bounds_from(columns, known_rows(files))
@@ -99,4 +101,4 @@ def _manifests_of(source: Source, snapshot: IcebergSnapshot) -> pa.Table | Snaps
 
 
 def _recorded_bounds(source: Source, manifest: pa.Table, fields: Sequence[IcebergField]) -> Sequence[Bounds]:
-    return [bounds(entries_of(source, manifest, statistics=True).rows, fields)]
+    return [bounds(entries_of(source, manifest, statistics=NEEDED).rows, fields)]
