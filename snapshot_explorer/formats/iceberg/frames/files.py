@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.chunks import single_chunk
+from snapshot_explorer.arrow.maps import values_of
 from snapshot_explorer.core import frames
 from snapshot_explorer.core.errors import CorruptTableError
 from snapshot_explorer.core.records import Predicate
@@ -143,10 +144,7 @@ def _leaves(fields: Sequence[IcebergField], prefix: str) -> Iterator[tuple[str, 
 
 
 def _metrics(files: pa.Table, field: IcebergField) -> pa.StructArray:
-    key = pa.scalar(field.id, pa.int32())
-    metrics = {
-        name: pc.map_lookup(single_chunk(files.column(stored)), key, "first") for name, stored in _METRICS.items()
-    }
+    metrics = {name: values_of(files.column(stored), field.id) for name, stored in _METRICS.items()}
     for name in ("lower_bound", "upper_bound"):
         metrics[name] = single_values(metrics[name], field.type)
     return pa.StructArray.from_arrays(list(metrics.values()), list(metrics))

@@ -9,7 +9,7 @@ from functools import partial
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.arrow.chunks import single_chunk
+from snapshot_explorer.arrow.maps import values_of
 from snapshot_explorer.core.errors import SnapshotExplorerError
 from snapshot_explorer.core.records import Bounds
 from snapshot_explorer.formats.iceberg.metadata.contents import Source, entries_of
@@ -41,14 +41,13 @@ def bounds(files: pa.Table, fields: Sequence[IcebergField]) -> Bounds:
 
 
 def _of(files: pa.Table, field: IcebergField) -> tuple[pa.Array, pa.Array, pa.Array]:
-    key = pa.scalar(field.id, pa.int32())
-    nulls = pc.map_lookup(single_chunk(files.column("null_value_counts")), key, "first")
+    nulls = values_of(files.column("null_value_counts"), field.id)
     nulls = pc.if_else(pc.less(nulls, 0), pa.scalar(None, pa.int64()), nulls)
     if is_nested(field.type) or field.type.root in _UNORDERED:
         unknown = pa.nulls(len(files), arrow_type(field.type))
         return unknown, unknown, nulls
     ends = (
-        _without_nan(single_values(pc.map_lookup(single_chunk(files.column(name)), key, "first"), field.type))
+        _without_nan(single_values(values_of(files.column(name), field.id), field.type))
         for name in ("lower_bounds", "upper_bounds")
     )
     lower, upper = ends
