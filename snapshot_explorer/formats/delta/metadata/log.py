@@ -4,12 +4,14 @@ import itertools
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from typing import TypeVar
+
+import pyarrow as pa
 
 from snapshot_explorer.core.errors import (
     AccessDeniedError,
@@ -23,7 +25,13 @@ from snapshot_explorer.core.safe_text import logger_of
 from snapshot_explorer.formats.corrupt_files import check_size
 from snapshot_explorer.formats.delta import features
 from snapshot_explorer.formats.delta.metadata.batches import DeltaCommitReader, first_batch
-from snapshot_explorer.formats.delta.metadata.checkpoints import Checkpoint, CheckpointFile, read_checkpoint
+from snapshot_explorer.formats.delta.metadata.checkpoints import (
+    Checkpoint,
+    CheckpointFile,
+    NeededColumns,
+    read_checkpoint,
+    read_live_files,
+)
 from snapshot_explorer.formats.delta.metadata.hints import (
     CheckpointHint,
     Checksum,
@@ -42,6 +50,7 @@ from snapshot_explorer.formats.delta.metadata.log_segment import (
 )
 from snapshot_explorer.formats.delta.metadata.records import Actions, DeltaState, Metadata, Protocol
 from snapshot_explorer.formats.delta.metadata.replay import (
+    LaterFiles,
     ReplayState,
     complete,
     followed_by,
@@ -71,6 +80,8 @@ _SMALL = 8 << 20
 """A checkpoint up to this size is read once, whole, and cached."""
 
 T = TypeVar("T")
+LiveFilesReader = Callable[[Protocol, Metadata, Iterator[pa.Table]], T]
+"""Returns something of a version's protocol, metadata and live files, ADDS, of which some come at a time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,6 +220,41 @@ class DeltaLog:
                     self._storage.warn_once(log, "%s", note)
             self._states.move_to_end(version)
             return self._states[version]
+
+    def over_live_files(self, version: int, make: LiveFilesReader[T], needed: NeededColumns) -> T:
+        """Return what `make` returns of a version: of its protocol, metadata, and live files, ADDS, some at a time.
+
+        Reads as `state`. The files of a large checkpoint are read when they are consumed and not cached, with null in
+        columns that are not needed. `make` is called again if a file of the log turns out to be damaged.
+        """
+        with self._lock:
+            if self._kept_state(version) is None and self._attempts(version, self._is_read_in_turn):
+                return self._attempts(version, lambda segment: self._of_live_files(segment, make, needed))
+            state = self.state(version)
+            return make(state.protocol, state.metadata, iter([state.adds]))
+
+    def _is_read_in_turn(self, segment: LogSegment) -> bool:
+        if not segment.checkpoint or self._base_of(segment) is not None:
+            return False
+        files = segment.checkpoint if _is_small(segment) else self._checkpoint(segment, adds=False).files
+        return sum(file.size_bytes or 0 for file in files) > _SMALL
+
+    def _of_live_files(self, segment: LogSegment, make: LiveFilesReader[T], needed: NeededColumns) -> T:
+        tail = self._tail_beside_checkpoint(segment)
+        protocol, metadata = self._protocol_and_metadata(segment)
+
+        def live_files() -> Iterator[pa.Table]:
+            later = LaterFiles(tail)
+            yield from map(later.without, self._checkpoint_adds(segment, needed))
+            yield later.added()
+
+        return make(protocol, metadata, live_files())
+
+    def _checkpoint_adds(self, segment: LogSegment, needed: NeededColumns) -> Iterator[pa.Table]:
+        try:
+            yield from read_live_files(self._storage, self._checkpoint(segment, adds=False), needed)
+        except (CorruptTableError, AccessDeniedError) as error:
+            raise _UnusableError(segment, error) from error
 
     def _kept_state(self, version: int) -> DeltaState | None:
         kept = self._states.get(version)
