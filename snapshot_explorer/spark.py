@@ -97,12 +97,13 @@ def describe(options: Mapping[str, str], storage_options: Mapping[str, Any]) -> 
 
 def _open(source_options: Mapping[str, str], storage_options: Mapping[str, Any]) -> Table:
     """Return the table that options of the data source name."""
+    external_files: Any = source_options.get("external_files", "allow")  # checked by open_table
     return open_table(
         source_options["path"],
         branch=source_options.get("branch"),
         format=source_options.get("format"),
         storage_options=storage_options,
-        external_files=source_options.get("external_files", "allow"),
+        external_files=external_files,
         limits=parse_limits(source_options["limits"]) if "limits" in source_options else DEFAULT,
     )
 

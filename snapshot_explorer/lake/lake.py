@@ -11,6 +11,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from snapshot_explorer.analysis.checks import CheckResult, check_settings, check_table, matches
+from snapshot_explorer.analysis.usage import check_price
 from snapshot_explorer.core.errors import (
     InvalidArgumentError,
     SnapshotExplorerError,
@@ -35,6 +36,7 @@ from snapshot_explorer.lake.processes import ReaderProcesses, each_table
 from snapshot_explorer.lake.spark_rows import rows_on_spark
 from snapshot_explorer.lake.tables import LakeTable, tables_below, tables_in_catalog
 from snapshot_explorer.lake.threads import concurrently
+from snapshot_explorer.lake.usage import usage_frame, usage_row
 from snapshot_explorer.storage import Storage
 from snapshot_explorer.storage.hidden import hidden_options, hidden_text, hidden_url
 from snapshot_explorer.table import Table
@@ -164,7 +166,7 @@ class Lake(Shown):
         """
         if self.time is not None:
             raise InvalidArgumentError(f"{self.name} is viewed at {self.time:%Y-%m-%d %H:%M} UTC: nothing follows.")
-        return LakeFollower(self.newest_overview, self.tables, requests_per_minute=requests_per_minute)
+        return LakeFollower(self._overview or self.overview(), self.tables, requests_per_minute=requests_per_minute)
 
     def request(self, since: str | datetime = "1d", *, health: bool = False) -> OverviewRequest:
         """Return the request for an overview. Arguments and errors as `overview`."""
@@ -268,6 +270,27 @@ class Lake(Shown):
         }
         return diff_frame(concurrently(named, lambda name: diff_row(name, a, b, keys), what="Comparing tables"), a, b)
 
+    def usage(self, *, price: float | None = None) -> Frame:
+        """Return LAKE_USAGE: the bytes that each table holds, the largest first; live, and held by older versions.
+
+        Of each table the whole history is read, as by `Table.usage`, which says more of one table. A table that cannot
+        be read is a row with its problem.
+
+        Args:
+            price: The price per GB (10^9 bytes) and month; adds the column `cost_per_month`.
+
+        Raises:
+            InvalidArgumentError: The lake is viewed at an earlier time, or the price is not a number of 0 or more.
+        """
+        check_price(price)
+        if self.time is not None:
+            raise InvalidArgumentError(
+                f"{self.name} is viewed at {self.time:%Y-%m-%d %H:%M} UTC, and usage is what is held now. "
+                "Open the lake without a time."
+            )
+        read = self.each(lambda entry: usage_row(entry.open()), what="Reading usage")
+        return usage_frame([(entry.name, row) for entry, row in read], self.name, price)
+
     @property
     def call(self) -> str:
         """The Python that returns the overview of the tables."""
@@ -286,11 +309,6 @@ class Lake(Shown):
     def known_overview(self) -> LakeOverview | None:
         """Return the overview that was read last, or None."""
         return self._overview
-
-    @property
-    def newest_overview(self) -> LakeOverview:
-        """Return the overview that was read last. Reads it if there is none."""
-        return self._overview or self.overview()
 
     def __repr__(self) -> str:
         return f"Lake({self.name!r}, tables={len(self.tables)})"

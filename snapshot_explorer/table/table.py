@@ -439,8 +439,9 @@ class Table(VersionedTable, Shown):
                 what frees at least as much, with the call of `retention` and the engine's command. Reads what
                 `retention` reads.
             price: Per GB (10^9 bytes) and month: adds a column `cost_per_month`.
-            everything: Also count changelogs, for which commits are read again, and orphaned files older than three
-                days, which costs what `orphans` costs: `summary` has a row for each.
+            everything: Also count all other files in the table's folder, which costs what `orphans` costs: `summary`
+                has a row for each kind of metadata, deletion vectors, delete files, change data, orphaned files older
+                than three days, and younger ones.
 
         Raises:
             UnsupportedFeatureError: `by` is `column`; or, with `to_free`, as `retention`.

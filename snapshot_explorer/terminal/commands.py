@@ -266,7 +266,7 @@ def status_of(result: object) -> int:
         case LakeChanges():
             return _ERROR if result.unread else 0
         case Lake():
-            return status_of(result.newest_overview)
+            return status_of(result.known_overview or result.overview())
         case LakeSnapshot():
             return status_of(result.versions)
         case Frame() if not result.has_values:
@@ -389,7 +389,7 @@ def _frame(result: object) -> Frame | None:
     if hasattr(result, "__dataframe__") and not isinstance(result, pa.Table):
         result = pa.Table.from_pandas(result, preserve_index=False)
     if isinstance(result, Lake):
-        return result.newest_overview
+        return result.known_overview or result.overview()
     return Frame(result, title="", noun="rows", of_rows=True) if isinstance(result, pa.Table) else None
 
 

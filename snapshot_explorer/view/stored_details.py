@@ -9,7 +9,7 @@ from snapshot_explorer.arrow.value_text import truncate
 from snapshot_explorer.view.drawing import Line, Pairs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from snapshot_explorer.view.drawing import Part
 
@@ -17,6 +17,15 @@ _SHOWN_DETAILS = 60
 _LONGEST_DETAILS = 1_000_000
 _LONGEST_VALUE = 300
 _METRICS = "operationMetrics"
+_ENGINES = ("engineInfo", "clientVersion")
+"""Where Delta's writers record their name and version: Spark and Databricks, and early delta-rs."""
+_MILLISECONDS = ("executionTimeMs", "execution_time_ms")
+"""Metrics of how long an operation of Delta took: Spark's and Databricks', and delta-rs'."""
+_JOBS = (
+    *("job.jobName", "job.jobId", "notebook.notebookId"),
+    *("summary.app-name", "summary.app-id", "summary.spark.app.id", "summary.flink.job-id"),
+)
+"""Where a job, a notebook or an application is recorded by Databricks in Delta, and by Spark and Flink in Iceberg."""
 
 
 def stored_details(text: str | None) -> tuple[Part, ...]:
@@ -33,6 +42,24 @@ def stored_details(text: str | None) -> tuple[Part, ...]:
             )
             parts += [Line(heading), Pairs(tuple(pairs[:_SHOWN_DETAILS])), *notes]
     return tuple(parts)
+
+
+def writer_facts(text: str | None) -> dict[str, str]:
+    """Return how long a commit took, the engine that wrote it, and its job, as far as the details name them."""
+    details = dict(_details(text))
+    took = _first(details, [f"{_METRICS}.{name}" for name in _MILLISECONDS])
+    iceberg = (_first(details, [f"summary.engine-{name}"]) for name in ("name", "version"))
+    facts = {
+        "took": f"{int(took) / 1000:,.1f} s" if took.isascii() and took.isdigit() else "",
+        "engine": _first(details, _ENGINES) or " ".join(filter(None, iceberg)),
+        "job": _first(details, _JOBS),
+    }
+    return {name: fact for name, fact in facts.items() if fact}
+
+
+def _first(details: dict[str, object], names: Iterable[str]) -> str:
+    """Return the first of the named details that is a text which is not empty; an empty text if none is."""
+    return next((value for name in names if isinstance(value := details.get(name), str) and value), "")
 
 
 def _details(text: str | None) -> list[tuple[str, object]]:

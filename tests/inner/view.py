@@ -9,7 +9,7 @@ from snapshot_explorer.view.palette import GREEN, ORANGE, SKY
 from snapshot_explorer.view.plotly_figure import PLOTLY, FigureWithTable
 from snapshot_explorer.view.records.lakes import sparkline
 from snapshot_explorer.view.row_changes import commit_bars_of, row_change_text
-from snapshot_explorer.view.stored_details import stored_details
+from snapshot_explorer.view.stored_details import stored_details, writer_facts
 from snapshot_explorer.view.text import WIDTH
 from snapshot_explorer.view.timeline.columns import TableFacts, pack_numbers, timeline_columns
 from snapshot_explorer.view.timeline.commit_bars import commit_bars

@@ -179,6 +179,20 @@ def test_lake_with_list_lists_the_tables_below_that_folder(shell, memory_root):
     assert shell.fails("%snapshot lake lake --list").startswith("--list needs a folder, and lake is a lake.")
 
 
+def test_lake_with_usage_returns_the_bytes_of_its_tables(shell, memory_root):
+    filesystem, root = memory_root
+    PaimonTable(filesystem, f"{root}/shop.db/orders").commit()
+    shell["folder"] = f"memory://{root}"
+
+    (row,) = shell.ok("%snapshot lake folder --usage --price 0.02").result.to_dict()
+
+    assert (row["name"], row["version"], row["held_bytes"]) == ("shop.db/orders", 1, 0)
+    assert row["cost_per_month"] == row["size_bytes"] / 1e9 * 0.02
+    assert shell.fails("%snapshot lake folder --price 1").startswith("--price needs --usage.")
+    assert shell.fails("%snapshot lake folder --usage --price much").startswith("--price must be a number, got much.")
+    assert shell.fails("%snapshot lake folder --usage --pin").startswith("--pin and --usage name two results.")
+
+
 def test_log_is_history_newest_first(orders):
     cell = orders.ok("%snapshot log")
 

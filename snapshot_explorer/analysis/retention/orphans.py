@@ -23,6 +23,9 @@ from snapshot_explorer.storage.same_files import match_files
 
 _FOLDERS_AT_ONCE = 256
 """The maximum number of folders whose entries are in memory as objects."""
+STATES = ("named", "under way", "young", "unnamed")
+"""Of listed files: the metadata names it, else an unfinished commit wrote it, else it is too young to judge; or none of
+these: it is in `Orphans.files`."""
 _LISTED = pa.schema([frames.ORPHANS.field(name) for name in ("path", "size_bytes", "modified")])
 
 
@@ -36,9 +39,7 @@ class Orphans(Shown):
         name: str,
         older_than: timedelta,
         examined_at: datetime,
-        listed: int,
-        young: int,
-        under_way: int,
+        listed: pa.Table,
         clean_up: CleanUp,
         unread: Sequence[str],
         undecided: str | None,
@@ -47,16 +48,14 @@ class Orphans(Shown):
         """Create a result. Use `Table.orphans` to get one.
 
         Args:
-            listed: The number of files below the table's folder.
-            young: The number of files that no metadata names, left out because they are younger than `older_than`.
-            under_way: The number of files of commits under way, left out.
+            listed: Every file below the table's folder: its path, size and time, and its `state`, a word of `STATES`.
             unread: Metadata that could not be read, and folders that could not be listed, a sentence each.
             undecided: A sentence on paths in the metadata that could not be compared with the listed ones, if any.
             notes: Sentences on what was not searched.
         """
         self.name = name
         self.older_than = older_than
-        self.listed, self.young, self.under_way = listed, young, under_way
+        self.listed = listed
         self.clean_up = clean_up
         self.examined_at = examined_at
         """When the folder was listed, aware, UTC. Metadata was read afterwards."""
@@ -74,6 +73,10 @@ class Orphans(Shown):
         """ORPHANS: the files that no metadata names, the largest first."""
         self.is_complete = not self.unread and not rows["is_orphan"].null_count
         """Whether every folder was listed, all metadata was read, and every file was judged."""
+
+    def in_state(self, state: str) -> pa.Table:
+        """Return the listed files in a state, of `STATES`."""
+        return self.listed.filter(pc.equal(self.listed["state"], state))
 
     @property
     def verdict(self) -> str:
@@ -124,9 +127,13 @@ def find_orphans(
     unread = (*search.unlisted, *named.unread, *_contradiction(listed, named))
     is_named, undecided = _is_named(storage, listed["path"].combine_chunks(), named.paths)
     is_under_way = pc.and_(pc.invert(is_named), pc.is_in(listed["path"], named.under_way))
-    rest = pc.and_(pc.invert(is_named), pc.invert(is_under_way))
-    is_old = pc.fill_null(pc.less(listed["modified"], pa.scalar(cutoff, listed["modified"].type)), fill_value=True)
-    unnamed = listed.filter(pc.and_(rest, is_old)).sort_by([("size_bytes", "descending"), ("path", "ascending")])
+    is_young = pc.fill_null(
+        pc.greater_equal(listed["modified"], pa.scalar(cutoff, listed["modified"].type)), fill_value=False
+    )
+    state = pc.case_when(pc.make_struct(is_named, is_under_way, is_young), *STATES)
+    listed = listed.append_column("state", state)
+    unnamed = listed.filter(pc.equal(state, STATES[-1])).drop_columns(["state"])
+    unnamed = unnamed.sort_by([("size_bytes", "descending"), ("path", "ascending")])
     dated = unnamed.filter(unnamed["modified"].is_valid())
     clean_up = table_format.maintenance.clean_up(dated, now)
     return Orphans(
@@ -134,9 +141,7 @@ def find_orphans(
         name=name,
         older_than=age,
         examined_at=now,
-        listed=len(listed),
-        young=pc.sum(pc.and_(rest, pc.invert(is_old))).as_py() or 0,
-        under_way=pc.sum(is_under_way).as_py() or 0,
+        listed=listed,
         clean_up=clean_up,
         unread=unread,
         undecided=undecided,

@@ -3,6 +3,6 @@
 Computed from `history/lifetimes`, each file once. What the engine's own expiry would delete is in `analysis/retention`.
 """
 
-from snapshot_explorer.analysis.usage.report import BY, Usage, usage_of
+from snapshot_explorer.analysis.usage.report import BY, Usage, check_price, usage_of, with_cost
 
-__all__ = ["BY", "Usage", "usage_of"]
+__all__ = ["BY", "Usage", "check_price", "usage_of", "with_cost"]

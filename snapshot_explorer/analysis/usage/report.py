@@ -10,7 +10,7 @@ from types import MappingProxyType
 import numpy as np
 import pyarrow as pa
 
-from snapshot_explorer.analysis.usage.beside import changelog_row, orphan_row
+from snapshot_explorer.analysis.usage.beside import rows_beside
 from snapshot_explorer.analysis.usage.freeing import FreeingExpiry, expiry_that_frees, parse_size
 from snapshot_explorer.analysis.usage.groups import (
     ONLY_OLDER,
@@ -71,8 +71,8 @@ class Usage(Shown):
     by: str
     """What `groups` are."""
     summary: Frame
-    """USAGE: live files, and the others by the kind of what holds them; on request also changelogs and orphaned files.
-    Each file is in one row."""
+    """USAGE: live files, and the others by the kind of what holds them; on request also all other files in the table's
+    folder, by their kind. Each file is in one row."""
     groups: Frame
     """USAGE by holder, version, commit, operation, user, day, partition or size class; or USAGE_OVER_TIME."""
     removal: Removal | None
@@ -109,7 +109,7 @@ def usage_of(
 ) -> Usage:
     """Return who holds the bytes of a table; see `Table.usage`."""
     _check_by(by)
-    _check_price(price)
+    check_price(price)
     needed = None if to_free is None else parse_size(to_free)
     holders = read_holders(history)
     files = holders.files
@@ -117,10 +117,8 @@ def usage_of(
     noun, group = _GROUPS[by]
     rows, unread = summary_rows(holders), list(holders.unread)
     if everything:
-        beside = [orphan_row(history)]
-        beside += [] if history.table_format.changelogs is None else [changelog_row(holders)]
-        rows += [row for row, _ in beside]
-        unread += [note for _, notes in beside for note in notes]
+        beside, unread_beside = rows_beside(history, holders)
+        rows, unread = [*rows, *beside], [*unread, *unread_beside]
     summary = pa.Table.from_pylist(rows, frames.USAGE)
     return Usage(
         name=history.name,
@@ -147,7 +145,8 @@ def _check_by(by: str) -> None:
         raise InvalidArgumentError(f"by must be one of {', '.join(BY)}, got {by!r}.{hint}")
 
 
-def _check_price(price: object) -> None:
+def check_price(price: object) -> None:
+    """Raise InvalidArgumentError unless a price is a number of 0 or more, or None."""
     if price is None or (isinstance(price, int | float) and not isinstance(price, bool) and 0 <= price < math.inf):
         return
     raise InvalidArgumentError(f"price must be a number of 0 or more, per GB and month, got {brief_repr(price)}.")
@@ -157,19 +156,25 @@ def _frame(rows: pa.Table, price: float | None, *, title: str, noun: str) -> Fra
     """Return USAGE as a frame; with a price, also the cost of each row."""
     drawn = {"group", *non_empty_columns(rows)}
     if price is not None:
-        cost = pc.divide(pc.multiply(rows["size_bytes"].cast(pa.float64()), float(price)), _GB)
-        rows = rows.append_column(_COST, cost)
+        rows = with_cost(rows, price)
         drawn.add(_COST.name)
     return Frame(rows, title=title, noun=noun, drawn=tuple(name for name in rows.column_names if name in drawn))
 
 
+def with_cost(rows: pa.Table, price: float) -> pa.Table:
+    """Return rows with the column `cost_per_month` of their `size_bytes`, at a price per GB and month."""
+    return rows.append_column(_COST, pc.divide(pc.multiply(rows["size_bytes"].cast(pa.float64()), float(price)), _GB))
+
+
 def _notes(history: History, holders: Holders, *, everything: bool) -> list[str]:
     """Return what was not counted, and what was not looked at."""
-    table_format = history.table_format
-    left_out = ["metadata", "deletion vectors", "delete files"]
-    if not everything:
-        left_out += [*(["changelogs"] if table_format.changelogs is not None else []), "orphaned files"]
-    notes = [f"Data files are counted, from metadata. Not counted: {', '.join(left_out)}."]
+    changelogs = "" if history.table_format.changelogs is None else "changelogs, "
+    notes = [
+        "Data files are counted from metadata, all other files from a listing of the table's folder."
+        if everything
+        else "Data files are counted, from metadata. Not counted: metadata, deletion vectors, delete files, "
+        f"{changelogs}orphaned files."
+    ]
     if holders.unread:
         notes.append("What would be freed is unknown, because not everything that may hold files could be read.")
     notes += gaps_note(holders.files.histories[0].lifetimes.gaps, "files that only they had are not counted")

@@ -744,6 +744,19 @@ LAKE_DIFF = pa.schema(
     ]
 )
 
+LAKE_USAGE = pa.schema(
+    [
+        _column("name", pa.string(), "the table", is_whole=True),
+        _column("version", pa.int64(), "the newest version; null if the table has none, or if it could not be read"),
+        *(
+            USAGE.field(name)
+            for name in ("files", "size_bytes", "live_files", "live_bytes", "held_files", "held_bytes")
+        ),
+        _column("unread", pa.string(), "what could not be read and may hold more files; null if nothing"),
+        _column("problem", pa.string(), "why the table could not be read; null otherwise"),
+    ]
+)
+
 ORPHANS = pa.schema(
     [
         _column("path", pa.string(), "the file, relative to the table's root", is_whole=True),

@@ -8,6 +8,7 @@ from snapshot_explorer.jupyter.commands.shared_arguments import (
     check_options,
     dict_of,
     path_of,
+    price_of,
     whole_number,
 )
 from snapshot_explorer.jupyter.usage_error import UsageError
@@ -16,7 +17,7 @@ from snapshot_explorer.lake.discovery import find_tables
 from snapshot_explorer.results import Frame
 from snapshot_explorer.table import Table
 
-_RESULTS = ("changes", "pin", "diff")
+_RESULTS = ("changes", "pin", "diff", "usage")
 _NOT_OF_A_LIST = (*_RESULTS, "since", "at", "match", "health", "format", "spark", "catalog", "catalog-options")
 """The options that `--list` excludes."""
 
@@ -24,6 +25,7 @@ _NOT_OF_A_LIST = (*_RESULTS, "since", "at", "match", "health", "format", "spark"
 def _lake(invocation: Invocation) -> Lake | LakeSnapshot | Frame:
     """Return the lake with its overview, or the result that the options name in its place."""
     arguments = invocation.arguments
+    check_options(arguments, "usage", only_with=("price",))
     check_options(arguments, "list", only_with=("no-sizes",), never_with=_NOT_OF_A_LIST)
     if arguments.has("list"):
         return _list(invocation, arguments.get("path") or "")
@@ -36,6 +38,8 @@ def _lake(invocation: Invocation) -> Lake | LakeSnapshot | Frame:
         return lake.changes(since or "yesterday")
     if arguments.has("pin"):
         return lake.at()
+    if arguments.has("usage"):
+        return lake.usage(price=price_of(arguments))
     if (before := arguments.get("diff")) is not None:
         other = invocation.variables.get(before)
         return lake.diff(other if isinstance(other, Lake | LakeSnapshot) else before)
@@ -103,6 +107,7 @@ LAKE = Command(
         Call(verb="open_lake", names={"pattern": "--match", "storage_options": "--options"}),
         Call(verb="find_tables", flag="--list", names={"sizes": "--no-sizes", "storage_options": "--options"}),
         Call(verb="lake.overview"),
+        Call(verb="lake.usage", flag="--usage"),
     ),
     examples=(
         "%snapshot lake s3://lake/shop.db",
@@ -110,6 +115,7 @@ LAKE = Command(
         "%snapshot lake s3://lake/shop.db --changes --since 3h",
         '%snapshot lake s3://lake/shop.db --at "2026-11-22 03:00" --pin as night',
         "%snapshot lake /data/production --diff yesterday",
+        "%snapshot lake /data/production --usage --price 0.02",
         "%snapshot lake shop.* --catalog http://catalog:8181",
         "%snapshot lake /data --list --depth 5 --no-sizes",
     ),
@@ -137,6 +143,8 @@ LAKE = Command(
             metavar="TIME",
             meaning="what differs since this time, table by table; or a variable with another lake",
         ),
+        Option(flags=("--usage",), meaning="the bytes that each table holds, in place of the overview"),
+        Option(flags=("--price",), metavar="P", meaning="with --usage: add the cost, at a price per GB and month"),
         Option(flags=("--list",), meaning="only which tables there are, in place of the overview"),
         Option(
             flags=("--no-sizes",),

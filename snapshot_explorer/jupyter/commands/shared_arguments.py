@@ -137,3 +137,18 @@ def dict_of(invocation: Invocation, option: str) -> Mapping[str, Any] | None:
     raise UsageError(
         f"--{option} must be a variable that contains a dict. {have} Define it first: {example} = {{...}}."
     )
+
+
+def price_of(arguments: Arguments) -> float | None:
+    """Return the value of --price as a number; None without it.
+
+    Raises:
+        UsageError: It is not a number.
+    """
+    text = arguments.get("price")
+    try:
+        return None if text is None else float(text)
+    except ValueError:
+        raise UsageError(
+            f"--price must be a number, got {text}. Pass the price per GB and month: --price 0.02."
+        ) from None

@@ -2,29 +2,19 @@
 
 from snapshot_explorer.analysis.usage import BY, Usage
 from snapshot_explorer.jupyter.command import TABLE, Call, Command, Invocation, Option
-from snapshot_explorer.jupyter.usage_error import UsageError
+from snapshot_explorer.jupyter.commands.shared_arguments import price_of
 
 
 def _usage(invocation: Invocation) -> Usage:
     arguments = invocation.arguments
     without = arguments.repeated.get("without")
-    price = arguments.get("price")
     return invocation.table()[1].usage(
         arguments.get("by") or BY[0],
         without=without,
         to_free=arguments.get("to-free"),
-        price=None if price is None else _number(price),
+        price=price_of(arguments),
         everything=arguments.has("everything"),
     )
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise UsageError(
-            f"--price must be a number, got {text}. Pass the price per GB and month: --price 0.02."
-        ) from None
 
 
 USAGE = Command(
@@ -60,7 +50,10 @@ USAGE = Command(
             meaning="the mildest expiry that frees at least this, such as 500MB, with the engine's command",
         ),
         Option(flags=("--price",), metavar="P", meaning="add the cost of each row, at a price per GB and month"),
-        Option(flags=("--everything",), meaning="also count changelogs and orphaned files, by listing every folder"),
+        Option(
+            flags=("--everything",),
+            meaning="also count all other files by kind, such as metadata: lists every folder",
+        ),
         TABLE,
     ),
     notes="Counts each data file once, from metadata, and deletes nothing. u.summary, u.groups and u.removal.freed are "

@@ -7,7 +7,7 @@ from snapshot_explorer.core.records import Commit, TableSchema
 from snapshot_explorer.view.dispatch import draw
 from snapshot_explorer.view.drawing import Drawing, Grid, Pairs
 from snapshot_explorer.view.row_changes import row_change_text
-from snapshot_explorer.view.stored_details import stored_details
+from snapshot_explorer.view.stored_details import stored_details, writer_facts
 
 _DRAWN_COLUMNS = 200
 """The maximum number of columns of a schema to draw."""
@@ -20,7 +20,7 @@ def _commit(commit: Commit) -> Drawing:
     hidden = ("version", "details", *(f"rows_{name}" for name in ("inserted", "updated", "deleted", "rewritten")))
     values = {"rows": row_change_text(stored)} | {name: stored[name] for name in stored if name not in hidden}
     values["readable"] = WORDS["readable"].get(commit.readable, commit.readable)
-    known = Pairs(tuple(values.items()))
+    known = Pairs(tuple((values | writer_facts(commit.details)).items()))
     return Drawing(title=f"version {commit.version}", parts=(known, *stored_details(commit.details)))
 
 

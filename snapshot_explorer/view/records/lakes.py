@@ -37,7 +37,7 @@ _WHOLE = ("table", "age", "every")
 @draw.register
 def _lake(lake: Lake) -> Drawing:
     """The newest overview, which is read if there is none."""
-    return drawing_of(lake.newest_overview)
+    return drawing_of(lake.known_overview or lake.overview())
 
 
 @draw.register

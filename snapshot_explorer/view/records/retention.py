@@ -107,17 +107,12 @@ def _command_lines(command: str) -> list[str]:
 def _orphans(orphans: Orphans) -> Drawing:
     """Return the result as a drawing: the verdict, the kinds of files, the engine's clean-up, and the files."""
     rows = orphans.files.to_arrow()
+    young, under_way = (len(orphans.in_state(state)) for state in ("young", "under way"))
     facts: list[tuple[str, object]] = [
-        ("listed", f"{format_utc(orphans.examined_at)}, {pluralize(orphans.listed, 'file')}"),
+        ("listed", f"{format_utc(orphans.examined_at)}, {pluralize(len(orphans.listed), 'file')}"),
         ("older than", format_duration(orphans.older_than)),
-        (
-            "younger",
-            f"{pluralize(orphans.young, 'file')} without a name in the metadata, left out" if orphans.young else None,
-        ),
-        (
-            "under way",
-            f"{pluralize(orphans.under_way, 'file')} of commits under way, left out" if orphans.under_way else None,
-        ),
+        ("younger", f"{pluralize(young, 'file')} without a name in the metadata, left out" if young else None),
+        ("under way", f"{pluralize(under_way, 'file')} of commits under way, left out" if under_way else None),
         ("by kind", _by(rows, "kind") or None),
         ("clean-up", _by(rows, "clean_up") or None),
     ]

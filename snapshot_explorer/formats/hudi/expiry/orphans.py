@@ -138,8 +138,11 @@ def _clean_up_of(path: str) -> FileCleanUp:
             outcome="ignored",
             because="Hudi deletes it at the end of its write, and does not look for it afterwards",
         )
+    unknown = "no clean-up of Hudi looks for files of other names"
+    if path.startswith(f"{FOLDER}/") or name.startswith(FOLDER):
+        return FileCleanUp(kind="metadata", outcome="ignored", because=unknown)
     if name.endswith(_CHANGES):
         return FileCleanUp(kind="change data", outcome="ignored", because=_UNKNOWN)
     if base_instant(name) or log_name(name):
         return FileCleanUp(kind="data", outcome="ignored", because=_UNKNOWN)
-    return FileCleanUp(kind="other", outcome="ignored", because="no clean-up of Hudi looks for files of other names")
+    return FileCleanUp(kind="other", outcome="ignored", because=unknown)

@@ -18,7 +18,7 @@ from snapshot_explorer.jupyter.explorer.contents.view_requests import PAGE, View
 from snapshot_explorer.jupyter.explorer.state import READS
 from snapshot_explorer.jupyter.zones import local_text
 from snapshot_explorer.view import Drawing, Grid, Line, Pairs, drawing_of
-from snapshot_explorer.view.stored_details import stored_details
+from snapshot_explorer.view.stored_details import stored_details, writer_facts
 
 if TYPE_CHECKING:
     from snapshot_explorer.jupyter.explorer.contents.view_requests import SnapshotCache, ViewRequest
@@ -44,7 +44,8 @@ def commit(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
         rows, notes = frame.to_arrow(), frame.notes if is_counted else ()
     can_count = not is_counted and rows["rows_inserted"][0].as_py() is None and rows["kind"][0].as_py() is not None
     values = rows.drop_columns(["details"]).to_pylist()[0]
-    details = stored_details(rows["details"][0].as_py())
+    text = rows["details"][0].as_py()
+    details = stored_details(text)
     local = local_text(values["committed_at"], request["zone"]) if values["committed_at"] else ""
     values = {"version": values["version"], **({"local time": local} if local else {}), **values}
     values["readable"] = WORDS["readable"].get(values["readable"], values["readable"])
@@ -54,7 +55,7 @@ def commit(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
         drawing=Drawing(title=f"Version {version}", parts=(known, *details)),
         headline={
             **headline,
-            "facts": _facts(values),
+            "facts": _facts(values | writer_facts(text)),
             "notes": [*map(sanitize, notes)],
             "canCount": can_count,
         },
