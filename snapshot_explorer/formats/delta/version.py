@@ -25,7 +25,7 @@ from snapshot_explorer.formats.delta.frames.files import files_frame
 from snapshot_explorer.formats.delta.frames.manifests import entries_of, manifests_frame
 from snapshot_explorer.formats.delta.inspect.inspections import DeltaInspector
 from snapshot_explorer.formats.delta.metadata import schema as schemas
-from snapshot_explorer.formats.delta.metadata.checkpoints import NeededColumns
+from snapshot_explorer.formats.delta.metadata.checkpoints import ALL_COLUMNS, NeededColumns
 from snapshot_explorer.formats.delta.metadata.data_types import field_ids
 from snapshot_explorer.formats.delta.metadata.log import DeltaLog
 from snapshot_explorer.formats.delta.metadata.partitions import partition_texts, partitions_of
@@ -151,8 +151,8 @@ class DeltaVersion(TableVersion):
 
     def plan(self, predicate: Predicate | None = None) -> ReadPlan:
         if predicate is None:
-            self._log.state(self._number)  # all files stay: they are cached
-        needed = _PATHS if predicate is None else planning.needed_columns(self.metadata, predicate)
+            self._log.state(self._number)  # all files stay, so they are cached
+        needed = ALL_COLUMNS if predicate is None else planning.needed_columns(self.metadata, predicate)
         return self._log.over_live_files(self._number, partial(planning.plan, self._storage, predicate), needed)
 
     def changelog(self) -> RowChanges:
@@ -203,7 +203,7 @@ def _restore(storage: Storage, number: int, definition: tuple[Protocol, Metadata
 
 
 _PATHS = NeededColumns(names=frozenset())
-_LISTED = NeededColumns(names=frozenset({"partition_values", "size_bytes", "stats"}))
+_LISTED = NeededColumns(names=frozenset({"partition_values", "stats"}))
 _WITH_STATISTICS = replace(_LISTED, parsed=None)
 
 

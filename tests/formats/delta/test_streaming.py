@@ -79,7 +79,7 @@ def test_a_plan_has_the_files_that_a_condition_does_not_rule_out(table, operator
 def test_files_in_turn_are_those_of_the_state(table):
     version = table.current.version
     streamed = DeltaLog(Storage(table.path)).over_live_files(
-        version, lambda _protocol, _metadata, batches: [adds for adds in batches if len(adds)], checkpoints._ALL
+        version, lambda _protocol, _metadata, batches: [adds for adds in batches if len(adds)], checkpoints.ALL_COLUMNS
     )
     state = DeltaLog(Storage(table.path)).state(version)
 
@@ -101,6 +101,17 @@ def test_earlier_files_are_gone_when_the_next_are_decoded(table):
     log = DeltaLog(Storage(table.path))
     assert log.over_live_files(table.current.version, count, NeededColumns(names=frozenset())) > 3
     assert max(alive) <= 1  # the variable of the loop
+
+
+def test_a_checksum_with_other_counts_is_reported_when_the_files_are_read_in_turn(monkeypatch, caplog):
+    monkeypatch.setattr(logs, "_SMALL", 0)
+    written = DeltaTable(fsspec.filesystem("memory"), "/streaming/checksum")
+    written.commit(add("a"), add("b"))
+    written.checkpoint()
+    written.checksum(numFiles=3)
+
+    assert len(open_table(written.url).current.files()) == 2
+    assert "its number of files is 3, that of the log 2" in caplog.text
 
 
 def test_a_damaged_part_is_left_for_an_earlier_checkpoint(monkeypatch):

@@ -50,7 +50,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NeededColumns:
-    """The columns of ADDS that are read from a checkpoint. Paths and deletion vectors always are."""
+    """The columns of ADDS that are read from a checkpoint. Paths, sizes and deletion vectors always are."""
 
     names: frozenset[str]
     parsed: frozenset[str] | None = frozenset()
@@ -127,7 +127,7 @@ def file_actions(storage: Storage, path: str, size_bytes: int | None) -> Iterato
     for _, content in _contents(storage, [(path, size_bytes)]):
         with _damage_of(path):
             file = parquet_pages.open_metadata_file(content)
-            leaves_by_kind = {kind: leaves for kind in _FILE_KINDS if (leaves := _leaves(file, kind, _ALL))}
+            leaves_by_kind = {kind: leaves for kind in _FILE_KINDS if (leaves := _leaves(file, kind, ALL_COLUMNS))}
             leaves = [leaf for of_kind in leaves_by_kind.values() for leaf in of_kind]
             parquet_pages.check(file, content, path, columns=leaves, limits=storage.limits)
             for group in range(file.num_row_groups):
@@ -151,7 +151,7 @@ def read_adds(
         part: The part of it, from 0; only parquet files have several.
     """
     for _, content in _contents(storage, [(path, size_bytes)]):
-        yield from _adds_in(path, content, storage.limits, _ALL, part=part, parts=parts)
+        yield from _adds_in(path, content, storage.limits, ALL_COLUMNS, part=part, parts=parts)
 
 
 def read_live_files(storage: Storage, checkpoint: Checkpoint, needed: NeededColumns) -> Iterator[pa.Table]:
@@ -230,13 +230,13 @@ class _CheckpointParts:
             return
         with _damage_of(path):
             file = _open(content, sidecar=sidecar)
-            leaves = _leaves(file, "add", _ALL) if self.wants_adds else []
+            leaves = _leaves(file, "add", ALL_COLUMNS) if self.wants_adds else []
             leaves += [] if sidecar else self.non_file_actions
             parquet_pages.check(file, content, path, columns=leaves, limits=self.limits)
             if not sidecar:
                 for kind in self.non_file_actions:
                     self.non_file_actions[kind] += [(path, row) for row in _rows(file, kind)]
-            tables = list(_adds(file, _ALL)) if self.wants_adds else []
+            tables = list(_adds(file, ALL_COLUMNS)) if self.wants_adds else []
         self._keep(path, tables)
         if not sidecar:
             self._name_sidecars(path)
@@ -352,7 +352,7 @@ def _leaves(file: pq.ParquetFile, kind: FileKind, needed: NeededColumns) -> list
     if not pa.types.is_struct(stored) or stored.get_field_index("path") < 0:
         raise CorruptBytesError(f"a column {kind} without paths")
     names = {field.name for field in stored}
-    wanted = needed.names | {"path"}
+    wanted = needed.names | {"path", "size_bytes"}
     leaves = [name for column, (name, _) in STORED.items() if column in wanted and name in names]
     leaves += [name for name in ("deletionVector",) if name in names]
     if PARSED in names and "stats" in needed.names and not _has_all_stats(file, kind):
@@ -425,7 +425,7 @@ The protocol requires `dataChange` to be false in a checkpoint, whatever the com
 _VECTOR = ("storageType", "pathOrInlineDv", "offset", "sizeInBytes", "cardinality")
 PARSED = "stats_parsed"
 """Statistics as structs, read where a checkpoint has no text."""
-_ALL = NeededColumns(names=frozenset(STORED), parsed=None)
+ALL_COLUMNS = NeededColumns(names=frozenset(STORED), parsed=None)
 
 
 def adds_of(rows: pa.StructArray) -> pa.Table:

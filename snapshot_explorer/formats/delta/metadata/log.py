@@ -35,6 +35,7 @@ from snapshot_explorer.formats.delta.metadata.checkpoints import (
 from snapshot_explorer.formats.delta.metadata.hints import (
     CheckpointHint,
     Checksum,
+    LiveCounts,
     contradictions,
     read_checksum,
     read_hint,
@@ -216,8 +217,7 @@ class DeltaLog:
             if version not in self._states:
                 state = state_of(self._attempts(version, self._replay_state), version, self._storage.root)
                 _keep(self._states, version, state)
-                for note in self._contradictions(version, state.protocol, state.metadata):
-                    self._storage.warn_once(log, "%s", note)
+                self._warn_of_contradictions(version, state.protocol, state.metadata, _counts(state))
             self._states.move_to_end(version)
             return self._states[version]
 
@@ -244,9 +244,11 @@ class DeltaLog:
         protocol, metadata = self._protocol_and_metadata(segment)
 
         def live_files() -> Iterator[pa.Table]:
-            later = LaterFiles(tail)
-            yield from map(later.without, self._checkpoint_adds(segment, needed))
-            yield later.added()
+            later, counts = LaterFiles(tail), LiveCounts()
+            for adds in self._checkpoint_adds(segment, needed):
+                yield counts.add(later.without(adds))
+            yield counts.add(later.added())
+            self._warn_of_contradictions(segment.version, protocol, metadata, counts)
 
         return make(protocol, metadata, live_files())
 
@@ -300,11 +302,18 @@ class DeltaLog:
                 checksum = partial(read_checksum, self._storage, version)
                 _keep(self._checksums, version, self._storage.together(checksum, partial(read, version))[0])
             protocol, metadata = self.protocol_and_metadata(version)
-            return metadata.id or "", self._contradictions(version, protocol, metadata)
+            counts = _counts(self._states[version]) if version in self._states else None
+            return metadata.id or "", self._contradictions(version, protocol, metadata, counts)
 
-    def _contradictions(self, version: int, protocol: Protocol, metadata: Metadata) -> list[str]:
-        checksum, state = self._checksums.get(version), self._states.get(version)
-        return [] if checksum is None else contradictions(checksum, protocol, metadata, state.adds if state else None)
+    def _contradictions(
+        self, version: int, protocol: Protocol, metadata: Metadata, live: LiveCounts | None
+    ) -> list[str]:
+        checksum = self._checksums.get(version)
+        return [] if checksum is None else contradictions(checksum, protocol, metadata, live)
+
+    def _warn_of_contradictions(self, version: int, protocol: Protocol, metadata: Metadata, live: LiveCounts) -> None:
+        for note in self._contradictions(version, protocol, metadata, live):
+            self._storage.warn_once(log, "%s", note)
 
     def actions(self, versions: Sequence[int], *, infos: bool = True) -> Actions:
         """Return the actions of the commits of these versions, in ascending order; a request each, concurrently.
@@ -496,6 +505,12 @@ class DeltaLog:
             f"{LOG}/{commit_name(missing)} does not exist in {self._storage.root}: the commit of version {missing} was "
             f"cleaned up or removed by hand. {advice}"
         )
+
+
+def _counts(state: DeltaState) -> LiveCounts:
+    counts = LiveCounts()
+    counts.add(state.adds)
+    return counts
 
 
 def _recorded_size(hint: CheckpointHint | None, version: int) -> int | None:

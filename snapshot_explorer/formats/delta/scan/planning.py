@@ -37,7 +37,7 @@ _OPEN_BYTES = 4 * 2**20
 def needed_columns(metadata: Metadata, predicate: Predicate) -> NeededColumns:
     """Return the columns of ADDS that the plan of a condition reads."""
     parsed = {field.stored for field in schema_of(metadata).fields if field.name in predicate.columns}
-    return NeededColumns(names=frozenset({*_IDENTITY, "size_bytes", "stats"}), parsed=frozenset(parsed))
+    return NeededColumns(names=frozenset({*_IDENTITY, "stats"}), parsed=frozenset(parsed))
 
 
 def plan(
