@@ -37,12 +37,12 @@ from snapshot_explorer.storage.location import is_full_location
 WHOLE_FILE_BYTES = 8 << 20
 """A checkpoint file up to this size is read whole, in one request, concurrently with others."""
 _AT_ONCE = 64 << 20
-"""Bytes of a checkpoint's files that are in memory at the same time."""
+"""Bytes of a checkpoint's files that are in memory at the same time; fewer of local ones, which need no concurrency."""
 _NON_FILE_ACTIONS = ("protocol", "metaData", "txn", "domainMetadata", "sidecar")
 FileKind = Literal["add", "remove"]
 _FILE_KINDS: tuple[FileKind, ...] = get_args(FileKind)
 
-_ROWS_AT_ONCE = 1 << 16
+_ROWS_AT_ONCE = 1 << 14
 """Rows of a checkpoint that are decoded at a time."""
 
 T = TypeVar("T")
@@ -304,6 +304,7 @@ def _size(reported: Any) -> int | None:
 
 def _contents(storage: Storage, files: Sequence[tuple[str, int | None]]) -> Iterator[tuple[str, pa.NativeFile]]:
     """Yield opened files: small ones are read whole and concurrently, large ones by ranges."""
+    at_once = WHOLE_FILE_BYTES if storage.is_local else _AT_ONCE
     waiting: list[str] = []
     size_bytes = 0
     for path, size in files:
@@ -312,7 +313,7 @@ def _contents(storage: Storage, files: Sequence[tuple[str, int | None]]) -> Iter
             continue
         waiting.append(path)
         size_bytes += WHOLE_FILE_BYTES if size is None else size
-        if size_bytes >= _AT_ONCE:
+        if size_bytes >= at_once:
             yield from _read(storage, waiting)
             waiting, size_bytes = [], 0
     yield from _read(storage, waiting)
