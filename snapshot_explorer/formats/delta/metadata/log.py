@@ -227,11 +227,13 @@ class DeltaLog:
         Reads as `state`. The files of a large checkpoint are read when they are consumed and not cached, with null in
         columns that are not needed. `make` is called again if a file of the log turns out to be damaged.
         """
-        with self._lock:
-            if self._kept_state(version) is None and self._attempts(version, self._is_read_in_turn):
-                return self._attempts(version, lambda segment: self._of_live_files(segment, make, needed))
-            state = self.state(version)
-            return make(state.protocol, state.metadata, iter([state.adds]))
+        state = self._kept_state(version)
+        if state is None:
+            with self._lock:
+                if version not in self._states and self._attempts(version, self._is_read_in_turn):
+                    return self._attempts(version, lambda segment: self._of_live_files(segment, make, needed))
+                state = self.state(version)
+        return make(state.protocol, state.metadata, iter([state.adds]))
 
     def _is_read_in_turn(self, segment: LogSegment) -> bool:
         if not segment.checkpoint or self._base_of(segment) is not None:
