@@ -42,6 +42,7 @@ SCOPES = {
         "tests/jupyter/explorer/test_in_a_browser.py",
         "tests/jupyter/explorer/test_timeline_in_a_browser.py",
         "tests/jupyter/explorer/test_grid_in_a_browser.py",
+        "tests/jupyter/explorer/test_page_in_a_browser.py",
         "tests/view/test_figures_in_a_browser.py",
         "tests/view/test_html_in_a_browser.py",
     ),

@@ -1,10 +1,11 @@
-"""Pages of the site that are no Markdown in `notebooks/`: README, notebooks, the changelog, the reference."""
+"""Pages of the site that are no Markdown in `notebooks/`: README, notebooks, explorers, changelog, reference."""
 
 from __future__ import annotations
 
 import inspect
 import re
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import nbformat
@@ -24,6 +25,8 @@ MOVED = {
 """Files of the repository, and the pages that they become."""
 CLASSES = {"table": ("Table",), "snapshot": ("Snapshot",), "lake": ("Lake", "LakeSnapshot")}
 """The classes that have a page of their own."""
+EXPLORED = {"orders": "Paimon", "payments": "Delta Lake"}
+"""The samples whose explorers are on the site."""
 LINK = re.compile(r'(\]\(|(?:src|srcset)=")([^)"#]+)')
 
 
@@ -36,7 +39,7 @@ def on_files(files: Any, config: Any) -> Any:
         files.append(File.generated(config, f"{Path(file.src_uri).stem}.md", content=content))
     pages = {page: _relinked((ROOT / path).read_text("utf-8"), path) for path, page in MOVED.items()}
     pages["theme.js"] = Path(__file__).with_name("theme.js").read_text("utf-8")
-    for path, text in (pages | _reference()).items():
+    for path, text in (pages | _reference() | _explorers()).items():
         files.append(File.generated(config, path, content=text))
     return files
 
@@ -70,6 +73,23 @@ def _relinked(text: str, path: str) -> str:
         return found[1] + "/".join([*[".."] * len(here.parts), page])
 
     return LINK.sub(link, text)
+
+
+def _explorers() -> dict[str, str]:
+    """Return the explorers of samples, which work without a kernel, and the page that they are in."""
+    page, files = ["# The explorer", "Here without a kernel: what was recorded of two samples. Click on a commit."], {}
+    with TemporaryDirectory() as folder:
+        for name, table_format in EXPLORED.items():
+            table = snapshot_explorer.open_table(snapshot_explorer.samples.path(name))
+            explorer = snapshot_explorer.explore(table, name=name)
+            files[f"explorer/{name}.html"] = explorer.to_html(Path(folder, name)).read_text("utf-8")
+            explorer.close()
+            frame = f'<iframe src="{name}.html" title="The explorer of {name}" sandbox="allow-scripts allow-downloads"'
+            page += [
+                f"## {name}, a {table_format} table",
+                f'{frame} style="width:100%;height:1080px;border:0"></iframe>',
+            ]
+    return files | {"explorer/index.md": "\n\n".join(page) + "\n"}
 
 
 def _reference() -> dict[str, str]:

@@ -13,6 +13,7 @@ from secrets import token_hex
 from typing import IO, TYPE_CHECKING
 
 from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotExplorerError
+from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.formats import is_metadata_name, is_recognized, metadata_folders
 from snapshot_explorer.storage import Storage
 from snapshot_explorer.storage.location import LOCAL, parse_location
@@ -46,6 +47,21 @@ def output_path(path: str | PathLike[str]) -> Path:
         )
     if not target.resolve().parent.is_dir():
         raise InvalidArgumentError(f"The folder {target.parent} does not exist. Create it first.")
+    return target
+
+
+def new_output_path(path: str | PathLike[str], *, overwrite: bool) -> Path:
+    """Return the path of a file to write, which does not exist unless it is to be replaced. Writes nothing.
+
+    Raises:
+        InvalidArgumentError: As in `output_path`; or the file exists.
+    """
+    target = output_path(path)
+    if target.exists() and not overwrite:
+        overwriting = Hint("", {"overwrite": True})
+        raise InvalidArgumentError(
+            Message(f"{target} exists. Choose another file, or replace it with ", overwriting, ".")
+        )
     return target
 
 

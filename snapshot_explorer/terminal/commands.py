@@ -42,6 +42,7 @@ from snapshot_explorer.jupyter.command import (
 )
 from snapshot_explorer.jupyter.command_line import LineToken
 from snapshot_explorer.jupyter.commands import COMMANDS
+from snapshot_explorer.jupyter.commands.explore import FOLLOW
 from snapshot_explorer.jupyter.cost import DEFAULT_LIMITS
 from snapshot_explorer.jupyter.help_text import HelpText, command_help
 from snapshot_explorer.jupyter.spelling import command_words
@@ -55,8 +56,8 @@ from snapshot_explorer.table import open_table
 from snapshot_explorer.view import DRAWN_ROWS, Code, Pairs, Part, codes_of, drawing_of, render_text, spelled
 from snapshot_explorer.view.text import Paint, leave_plain
 
-_NOT_HERE = ("explore", "open")
-"""The command about open tables, and the one that shows a widget."""
+_NOT_HERE = ("open",)
+"""The command about open tables."""
 STORAGE_OPTIONS_VARIABLE = "SNAPSHOT_EXPLORER_STORAGE_OPTIONS"
 """The environment variable with the path of the file of storage options, where no option names one."""
 _RUN = "snapshot-explorer"
@@ -71,7 +72,7 @@ _OPENING = (
         meaning=f"a JSON file of storage options; without it, the file that ${STORAGE_OPTIONS_VARIABLE} names",
     ),
 )
-_NOTEBOOK_OPTIONS = (OUT, DEBUG)
+_NOTEBOOK_OPTIONS = (OUT, DEBUG, FOLLOW)
 _CONDITIONS = ("condition", "query")
 _DRAWN = 200
 """Rows of a table that are printed."""
@@ -128,7 +129,7 @@ def _in_terminal(command: Command, path: str | None = None) -> Command:
         path: The path in its lines; PATH without one.
     """
     typed = f"{_RUN} {command.name} {shlex.quote(path) if path else 'PATH'}"
-    own = [item for item in command.options if item != TABLE and not item.is_variable]
+    own = [item for item in command.options if item not in (TABLE, FOLLOW) and not item.is_variable]
     own_names = {item.name for item in own}
     # A command that opens the table at its path has options of its own for that.
     opening = _OPENING[2:] if command.accepts_path else [item for item in _OPENING if item.name not in own_names]
@@ -402,8 +403,8 @@ def _json(result: object, call: Callable[[Hint], str]) -> str:
         return sanitize_json(str(result.to_json()))
     if isinstance(result, CheckResult | LakeSnapshot):
         return result.to_json() or ""
-    if isinstance(result, HelpText):
-        result = {"message": repr(result)}
+    if isinstance(result, HelpText) or hasattr(result, "model_id"):  # a widget
+        result = {"message": str(result)}
     elif isinstance(result, RowDiffPlan):
         result = _row_diff_facts(result)
     elif isinstance(result, RowDiff):

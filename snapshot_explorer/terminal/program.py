@@ -2,7 +2,6 @@
 
 import argparse
 import os
-import shlex
 import shutil
 import sys
 from collections.abc import Sequence
@@ -31,6 +30,7 @@ _WIDTHS = 40, 120
 """The minimum and the maximum width of text."""
 _EXACT = "--exact"
 _NO_PAGER = "--no-pager"
+_HTML = "--html"
 _DEMO = "orders"
 """The sample that is shown without a name."""
 
@@ -79,6 +79,8 @@ def _output(words: Sequence[str]) -> commands.Output:
             return _run_program(words[0], options, others)
         if _is_command(words):
             return commands.run(words, room=_room(), paint=paint_for(sys.stdout))
+        if any(word.partition("=")[0] == _HTML for word in words[1:]):
+            return commands.run(["explore", *words], room=_room())
         return _read(_parser().parse_args(words))
     except SystemExit as end:  # argparse has printed help, or an error
         return commands.Output(status=int(end.code or 0), text="")
@@ -113,6 +115,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--branch", metavar="B", help="the branch; the main one without it")
     parser.add_argument("--format", metavar="F", help=f"{formats.names()}; detected without it")
+    parser.add_argument(_HTML, metavar="FILE", help="write the explorer into a file; see explore --help")
     parser.add_argument("-n", "--limit", metavar="N", type=int, default=_DRAWN, help="the most commits (20)")
     parser.add_argument(_EXACT, action="store_true", help="count the rows of commits by reading those that differ")
     parser.add_argument(_NO_PAGER, action="store_true", help="print without a pager")
@@ -138,15 +141,10 @@ def _programs() -> dict[str, argparse.ArgumentParser]:
         f"of fpath/_{_PROGRAM}. fish: {_PROGRAM} completion fish > ~/.config/fish/completions/{_PROGRAM}.fish",
     )
     completion.add_argument("shell", choices=SHELLS)
-    explore = argparse.ArgumentParser(
-        prog=f"{_PROGRAM} explore", description="Show what the explorer opens with, as text, and how to get its page."
-    )
-    explore.add_argument("path", metavar="PATH", help="the table's folder, or one above tables, or a URL")
     help_parser = argparse.ArgumentParser(prog=f"{_PROGRAM} help", description="List the commands, or explain one.")
     help_parser.add_argument("command", metavar="COMMAND", nargs="?", help="the command; by default all")
     return {
         "demo": demo,
-        "explore": explore,
         "notebook": notebook,
         "mcp": _mcp_parser(),
         "completion": completion,
@@ -183,8 +181,6 @@ def _run_program(name: str, options: argparse.Namespace, others: Sequence[str]) 
         match name:
             case "demo":
                 return _demo(options.sample)
-            case "explore":
-                return _explore(options.path)
             case "help":
                 return _output([options.command, "--help"] if options.command else [])
             case "mcp":
@@ -203,14 +199,6 @@ def _run_program(name: str, options: argparse.Namespace, others: Sequence[str]) 
     except SnapshotExplorerError as error:
         call = commands.spelling(hide_url_secrets(options.path) if name == "notebook" else None)
         return commands.Output(status=2, text=spell(error.message, call), is_error=True)
-
-
-def _explore(path: str) -> commands.Output:
-    """Return the card and the log of a table, or the tables of a folder, and how to get the page."""
-    output = _read(_parser().parse_args([path]))
-    quoted = shlex.quote(hide_url_secrets(path))
-    page = f"The explorer is a page in a notebook: {_PROGRAM} notebook {quoted} starts one with it."
-    return output if output.is_error else commands.Output(status=output.status, text=f"{output.text}\n\n{page}")
 
 
 def _demo(name: str) -> commands.Output:

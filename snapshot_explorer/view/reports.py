@@ -16,7 +16,7 @@ from snapshot_explorer.core.shown import Shown
 from snapshot_explorer.core.text import format_utc
 from snapshot_explorer.history import history_of
 from snapshot_explorer.results import Frame
-from snapshot_explorer.results.outputs import output_file, output_path
+from snapshot_explorer.results.outputs import new_output_path, output_file
 from snapshot_explorer.table import Table, read_overview
 from snapshot_explorer.view.dispatch import drawing_of
 from snapshot_explorer.view.drawing import Code, Drawing, Grid, Line, Pairs
@@ -102,7 +102,7 @@ def report(
     """
     if not results:
         raise InvalidArgumentError("A report needs results: tables, comparisons, or others that draw themselves.")
-    target = _target(path, overwrite=overwrite)
+    target = new_output_path(path, overwrite=overwrite)
     return _write(target, [part for result in results for part in _sections(result, between, where)], title=title)
 
 
@@ -151,17 +151,6 @@ def _rows_section(table: Table, a: Ref, b: Ref, where: str | None) -> Section:
 def _blame_section(table: Table, where: str, between: str | None) -> Section:
     result = table.blame(where, between=between)
     return Section(drawing=drawing_of(result), code=result.call)
-
-
-def _target(path: str | PathLike[str], *, overwrite: bool) -> Path:
-    """Return the file to write a report to. Raises InvalidArgumentError if it must not be written."""
-    target = output_path(path)
-    if target.exists() and not overwrite:
-        overwriting = Hint("", {"overwrite": True})
-        raise InvalidArgumentError(
-            Message(f"{target} exists. Choose another file, or replace it with ", overwriting, ".")
-        )
-    return target
 
 
 def _write(target: Path, sections: Sequence[Section], *, title: str | None) -> Path:

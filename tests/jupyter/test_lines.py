@@ -350,6 +350,15 @@ def test_watch_is_an_explorer_that_follows(orders):
     orders["explorer"].close()
 
 
+def test_an_explorer_is_written_into_a_file(orders, tmp_path):
+    file = tmp_path / "orders.html"
+
+    written = orders.ok(f"%snapshot explore --html {file} --versions 1").result
+
+    assert repr(written) == f"Wrote {file}, {file.stat().st_size / 1000:,.0f} kB."
+    assert orders.fails(f"%snapshot explore --html {file}").endswith("or replace it with --overwrite.")
+
+
 def test_a_short_form_that_is_also_a_variable_of_another_value_is_refused(orders):
     orders["v3"], orders["latest"] = 2, 1
 

@@ -275,7 +275,7 @@ def test_without_words_ten_lines_name_every_command_by_its_question(capsys):
     shown = capsys.readouterr().out.splitlines()
     named = [name for line in shown[2:] for name in line.rpartition("  ")[2].split(", ")]
     assert len(shown) == 10
-    assert named == [*commands.names(), "demo", "explore", "notebook", "mcp", "completion", "help"]
+    assert named == [*commands.names(), "demo", "notebook", "mcp", "completion", "help"]
 
 
 def test_the_installed_command_is_the_module():

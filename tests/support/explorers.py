@@ -1,6 +1,9 @@
 """What tests ask of an explorer without a browser: what it shows, a press of a button."""
 
+import base64
+import gzip
 import json
+import re
 from contextlib import contextmanager
 from unittest import mock
 
@@ -36,6 +39,13 @@ def all_texts(content):
             return [text for one in content for text in all_texts(one)]
         case _:
             return []
+
+
+def recorded(page):
+    """Return what is recorded in a page that works without Python, by name."""
+    (packed,) = re.findall(r'id="recorded">([A-Za-z0-9+/=]*)</script>', page)
+    lines = gzip.decompress(base64.b64decode(packed)).decode().splitlines()
+    return {json.loads(name): json.loads(value) for name, _, value in (line.partition("\t") for line in lines)}
 
 
 def unpacked(sent):

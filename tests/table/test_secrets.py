@@ -17,6 +17,7 @@ from snapshot_explorer.errors import SnapshotExplorerError, StorageError
 from snapshot_explorer.table import parts_of
 from tests.inner.storage import Mask
 from tests.support.delta.table_builder import DeltaTable
+from tests.support.explorers import all_texts, recorded
 from tests.support.outputs import Lines, drawn, saved_by, shown_by
 from tests.support.paimon.table_builder import PaimonTable
 from tests.support.public_calls import arguments_for, calls
@@ -278,7 +279,7 @@ def test_a_saved_notebook_holds_no_secret(url, monkeypatch):
     assert leaks_in(output.text for cell in notebook.cells for output in cell.outputs) == []
 
 
-def test_the_explorer_holds_no_secret(url):
+def test_the_explorer_and_its_page_hold_no_secret(url, tmp_path):
     from snapshot_explorer.jupyter.explorer import Explorer
 
     explorer = Explorer(open_table(url, storage_options=OPTIONS), name="t", variables={}).wait()
@@ -288,6 +289,8 @@ def test_the_explorer_holds_no_secret(url):
             explorer.wait()
             shown = repr(explorer._repr_mimebundle_()) + repr(explorer) + explorer.code
             assert not [canary for canary in SPELLED if canary in shown]
+        page = explorer.to_html(tmp_path / "page.html", versions=1).read_text("utf-8")
+        assert leaks_in([page, *all_texts(recorded(page))]) == []
     finally:
         explorer.close()
 

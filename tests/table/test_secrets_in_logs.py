@@ -11,6 +11,7 @@ from snapshot_explorer.history import CachedMetadata
 from snapshot_explorer.table import Snapshot
 from tests.inner.storage import Mask
 from tests.support.delta.table_builder import DeltaTable
+from tests.support.explorers import all_texts, recorded
 from tests.support.iceberg.table_builder import IcebergTable
 from tests.support.outputs import Lines, chain_of, drawn, saved_by
 from tests.support.paimon import table_builder
@@ -126,6 +127,8 @@ def test_no_page_report_or_lake_shows_a_secret_of_a_log(url, tmp_path):
             explorer.state.tab = tab
             explorer.wait()
             texts += [repr(explorer.get_state()), repr(explorer._repr_mimebundle_()), repr(explorer), explorer.code]
+        page = explorer.to_html(tmp_path / "page.html", versions=2).read_text("utf-8")
+        texts += [page, *all_texts(recorded(page))]
     finally:
         explorer.close()
 

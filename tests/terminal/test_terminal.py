@@ -14,6 +14,7 @@ import pytest
 
 from snapshot_explorer import samples
 from tests.inner.terminal import main
+from tests.support.explorers import recorded
 
 pty = pytest.importorskip("pty", reason="Windows has no pseudo-terminals")
 
@@ -249,9 +250,21 @@ def test_help_and_explore_answer_in_a_terminal(capsys, orders):
     assert capsys.readouterr().out.startswith("snapshot-explorer log PATH")
     assert main(["explore", str(orders)]) == 0
     shown = capsys.readouterr().out
-    assert "newest version" in shown
-    assert shown.endswith(f"in a notebook: snapshot-explorer notebook {orders} starts one with it.\n")
+    assert "A picture of the explorer." in shown
+    assert "Run this in a notebook for the explorer itself." in shown
     assert main(["explore", f"{orders}/nothing"]) == 2
+
+
+def test_a_page_is_written_by_the_path_alone_and_by_explore(capsys, tmp_path):
+    orders, file = samples.path("invoices"), tmp_path / "orders.html"
+
+    assert main([orders, "--html", str(file), "--versions", "1"]) == 0
+    assert re.fullmatch(rf"Wrote {file}, \d+ kB\.\n", capsys.readouterr().out)
+    assert len([name for name in recorded(file.read_text("utf-8")) if name.startswith("commit ")]) == 1
+    assert main(["explore", orders, f"--html={file}"]) == 2
+    assert "exists. Choose another file, or replace it with --overwrite." in capsys.readouterr().err
+    assert main(["explore", f"{orders}/nothing", "--html", str(tmp_path / "new.html")]) == 2
+    assert [item.name for item in tmp_path.iterdir()] == ["orders.html"]
 
 
 def test_a_folder_of_the_same_name_does_not_hide_a_command(capsys, monkeypatch, tmp_path, orders):

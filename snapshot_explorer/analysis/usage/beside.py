@@ -17,7 +17,7 @@ _UNNAMED = "unnamed files of the last 3 days"
 def rows_beside(history: History, holders: Holders) -> tuple[list[dict[str, object]], list[str]]:
     """Return rows of USAGE for the other files in the table's folder, each once, and what could not be read.
 
-    Kinds are told by names and folders. Lists each folder once, and reads all metadata, as `Table.orphans`.
+    The kind is found from names and folders. Lists each folder once, and reads all metadata, as `Table.orphans`.
     """
     now, table_format = datetime.now(UTC), history.table_format
     orphans = find_orphans(table_format, table_format.storage, older_than=_OLDER_THAN, name=history.name, now=now)

@@ -60,6 +60,7 @@ from snapshot_explorer.jupyter.explorer.reading import (
     read_table_size,
     with_known_facts,
 )
+from snapshot_explorer.jupyter.explorer.recording import Recorder
 from snapshot_explorer.jupyter.explorer.state import (
     COMPARED,
     FILE_ORDERS,
@@ -71,9 +72,10 @@ from snapshot_explorer.jupyter.explorer.state import (
     TABS,
     ExplorerState,
 )
-from snapshot_explorer.jupyter.explorer.views import ExplorerContext, Views
+from snapshot_explorer.jupyter.explorer.views import BLANK, ExplorerContext, Views
 from snapshot_explorer.jupyter.explorer.work import Job, Work
 from snapshot_explorer.lake import Lake
+from snapshot_explorer.results.outputs import new_output_path, output_file
 from snapshot_explorer.view.commits import STYLES, with_totals
 from snapshot_explorer.view.palette import KIND_COLORS
 from snapshot_explorer.view.timeline.columns import timeline_columns
@@ -81,6 +83,8 @@ from snapshot_explorer.view.timeline.figure import timeline
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, MutableMapping, Sequence
+    from os import PathLike
+    from pathlib import Path
 
     from IPython.core.display_functions import DisplayHandle
     from traitlets import Bunch
@@ -120,6 +124,10 @@ _SETTABLE = (
     *("file_order", "descending", "statistics", "keep", "keep_last", "follow", "playing"),
 )
 """The traits of the state that a page sets and shows."""
+_RECORDED = {*_SETTABLE, "sort", "sort_descending"} - {"pinned", "part", "follow", "playing", *FILTERS}
+"""The traits of the state that `to_html` takes over; pins and filters are set in the page."""
+_LOG_SECONDS = 3_600
+"""The maximum time that `to_html` waits for the log."""
 _LONGEST_VERSION = 20
 _OFFERED = 100
 """Conditions on rows that are offered."""
@@ -346,6 +354,50 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
         """Return the line of code for the content of the selected tab."""
         result = self._views.front.result
         return "" if result is None else result.code
+
+    def to_html(self, path: str | PathLike[str], *, versions: int = 50, overwrite: bool = False) -> Path:
+        """Write the explorer into one HTML file that works without Python and without network, and return its path.
+
+        The file has at most 2 MB: the newest 1,000 commits with search and filters, and the views of the newest
+        versions as they are set here: commit, manifests and their entries, comparison with the version before, changed
+        rows, files, health, and the first 60 rows of each table; then up to 30 other pairs of versions, those with a
+        pinned A first. The page says what is not recorded. It loads nothing and runs only its own script. It contains
+        no storage options. Reads what these views read, which for large versions takes a while.
+
+        Args:
+            path: The file, on the local disk, outside of any table.
+            versions: The number of newest versions whose views are recorded.
+            overwrite: Whether to replace an existing file.
+
+        Raises:
+            InvalidArgumentError: The file exists or is in a table, the table has no version, or `versions` is below 1.
+            OSError: The file cannot be written.
+        """
+        target = new_output_path(path, overwrite=overwrite)
+        if type(versions) is not int or versions < 1:
+            raise InvalidArgumentError(f"versions must be 1 or more, got {versions!r}.")
+        recorded = Explorer(self.table, name=self.name)
+        try:
+            for explorer in (self, recorded):
+                explorer.wait(_LOG_SECONDS)
+            if not len(recorded.state.commits):
+                raise InvalidArgumentError(recorded.problem or BLANK)
+            for name in _RECORDED:
+                setattr(recorded.state, name, getattr(self.state, name))
+            shown = {name: getattr(self.state, name) for name in self.state.trait_names()}
+            recorder = Recorder(self.table, recorded.state, recorded._views, recorded._traits_of_page)
+            page = recorder.page(shown, versions=versions)
+        finally:
+            recorded.close()
+        with output_file(target) as file:
+            file.write(page)
+        return target
+
+    def _traits_of_page(self) -> dict[str, Any]:
+        """Return what a page receives, once nothing is being read."""
+        self.wait(_LOG_SECONDS)
+        self._send_page()
+        return {name: getattr(self, name) for name in ("page", "commits", "facts", "listed")}
 
     def close(self) -> None:
         """Stop following and reading, and free every widget."""

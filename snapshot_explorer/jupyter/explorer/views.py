@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ from snapshot_explorer.jupyter.explorer.contents.view_requests import SnapshotCa
 from snapshot_explorer.jupyter.explorer.grid_view import GridView
 from snapshot_explorer.jupyter.explorer.page.parts import parts_of
 from snapshot_explorer.jupyter.explorer.state import READS
-from snapshot_explorer.jupyter.explorer.work import Job
+from snapshot_explorer.jupyter.explorer.work import Job, failure_text
 from snapshot_explorer.view import render_text
 
 if TYPE_CHECKING:
@@ -207,12 +207,31 @@ class Views:
         elif place == "health":
             self._state.files_read = {}
 
-    def _load(self, place: str, offer: Callable[[Sequence[tuple[str, str]]], None] | None = None) -> None:
+    def read(self, place: str) -> View:
+        """Return the view of a place in the present state, read at once; this explorer does not show it."""
+        view = View(place, replace(self._context, busy=lambda *_: None, changed=lambda _: None))
+        try:
+            view.show(self._reader(place)[1]())
+        except Exception as error:  # noqa: BLE001 - the view shows the error in place of the result
+            view.fail(failure_text(error))
+        return view
+
+    def _reader(self, place: str) -> tuple[ViewRequest, Callable[[], ViewResult]]:
+        """Return the request for a place in the present state, and the function that reads its result."""
         view_of, traits = _VIEWS[place]
         if place in ("files", "health"):
             traits += _OF_PARTS.get(getattr(self._state, traits[0]), ())
         request = self.request(place, traits)
-        is_of_the_log = place in _OF_THE_LOG and "files_read" not in traits
+
+        def run() -> ViewResult:
+            with history_of(self._context.cache.table).table_format.storage.keeping_immutable():
+                return view_of(self._context.cache, request)
+
+        return request, run
+
+    def _load(self, place: str, offer: Callable[[Sequence[tuple[str, str]]], None] | None = None) -> None:
+        request, run = self._reader(place)
+        is_of_the_log = place in _OF_THE_LOG and "files_read" not in request.values
         key = (request.values, request.page, id(self._state.commits) if is_of_the_log else None)
         view = self.by_place[place]
         if self._shown.get(place) == key:
@@ -229,10 +248,6 @@ class Views:
         def failed(sentence: str) -> None:
             self._shown.pop(place, None)
             view.fail(sentence)
-
-        def run() -> ViewResult:
-            with history_of(self._context.cache.table).table_format.storage.keeping_immutable():
-                return view_of(self._context.cache, request)
 
         job = Job(run=run, done=done, failed=failed, shown=view.busy)
         self._context.work.start(place, job)

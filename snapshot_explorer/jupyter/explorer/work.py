@@ -135,10 +135,8 @@ class Work:
             result = job.run()
         except _CancelledError:
             return
-        except SnapshotExplorerError as error:
-            self._finish(place, job, job.failed, _line(error))
         except Exception as error:  # noqa: BLE001 - a widget shows the error in place of the result
-            self._finish(place, job, job.failed, f"{type(error).__name__}: {_line(error)}")
+            self._finish(place, job, job.failed, failure_text(error))
         else:
             self._finish(place, job, job.done, result)
 
@@ -190,5 +188,7 @@ class _Watch:
         """Show nothing: the result or an error follows."""
 
 
-def _line(error: Exception) -> str:
-    return sanitize(" ".join(str(error).split()))
+def failure_text(error: Exception) -> str:
+    """Return the message of an error on one line; of an error that is not ours, its type too."""
+    line = sanitize(" ".join(str(error).split()))
+    return line if isinstance(error, SnapshotExplorerError) else f"{type(error).__name__}: {line}"

@@ -123,7 +123,8 @@ def _read_commits(lanes: Sequence[_Lane], histories: Sequence[History], tags: Ma
     most = _MAX_COMMITS // max(1, len(lanes))
     for index, (lane, own) in enumerate(zip(lanes, histories, strict=True)):
         versions = {*lane.own_versions[-most:], *(node[1] for node in needed if node is not None and node[0] == index)}
-        rows = own.open_branch.commits(sorted(versions, reverse=True))[0].to_pylist() if versions else []
+        # The frame has no secrets of URLs.
+        rows = own.commits_frame(sorted(versions, reverse=True)).to_arrow().to_pylist() if versions else []
         lane.rows = {row["version"]: row for row in rows}
     total, drawn = sum(len(lane.own_versions) for lane in lanes), sum(len(lane.rows) for lane in lanes)
     return [f"{drawn:,} of {total:,} commits: the newest, and those with tags or branches"] if drawn < total else []

@@ -166,8 +166,7 @@ def arrange_rows(grid: GridRows, how: Arrangement) -> npt.NDArray[np.int64] | No
             )
         order = np.flatnonzero(mask)
     if how.sort is not None:
-        column = rows.column(how.sort)
-        key = _texts(column, rows.schema.field(how.sort)) if pa.types.is_nested(column.type) else column
+        key = _sort_key(rows, how.sort)
         key = key if order is None else key.take(pa.array(order))
         way = "descending" if how.descending else "ascending"
         places = np.arange(len(key))
@@ -177,6 +176,28 @@ def arrange_rows(grid: GridRows, how: Arrangement) -> npt.NDArray[np.int64] | No
         ).to_numpy()
         order = sorted_places if order is None else order[sorted_places]
     return None if order is None else order.astype(np.int64)
+
+
+def ranks_of(grid: GridRows, count: int) -> list[list[int | None]]:
+    """Return for each column the ranks of the values of the first rows; equal values have the same, null has none."""
+    rows = grid.rows.slice(0, count)
+    return [_ranks(rows, index) for index in range(min(rows.num_columns, DRAWN_COLUMNS))]
+
+
+def _ranks(rows: pa.Table, index: int) -> list[int | None]:
+    key = _sort_key(rows, index)
+    try:
+        ranks = pc.rank(key, sort_keys="ascending", tiebreaker="dense")
+    except pa.ArrowException:  # of a type without an order
+        key = _texts(rows.column(index), rows.schema.field(index))
+        ranks = pc.rank(key, sort_keys="ascending", tiebreaker="dense")
+    result: list[int | None] = pc.if_else(key.is_valid(), ranks, None).to_pylist()
+    return result
+
+
+def _sort_key(rows: pa.Table, index: int) -> pa.ChunkedArray | pa.Array:
+    column = rows.column(index)
+    return _texts(column, rows.schema.field(index)) if pa.types.is_nested(column.type) else column
 
 
 def page_of(grid: GridRows, order: npt.NDArray[np.int64] | None, start: int) -> dict[str, object]:

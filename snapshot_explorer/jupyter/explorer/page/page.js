@@ -112,9 +112,9 @@ const Head = ({ app: { page, state, set, act, busy } }) => html`<div class="sx-h
   <span class="sx-path" title=${page.path}>${middle(page.path)}</span><${Copy} icon="copy" text=${page.path} label="Copy path" title="Copy the path of the table" />
   <span class="sx-gap"></span>
   <span class="sx-about sx-faint" title=${[...page.facts, ...(page.newest ? [`newest commit ${ago(page.newest)}`] : [])].join("\n")}>${page.facts.join(" \u00b7 ")}</span>
-  <button type="button" class="sx-btn sx-live" aria-pressed=${String(state.follow)} onClick=${() => set({ follow: !state.follow })}
+  ${!page.recorded && html`<button type="button" class="sx-btn sx-live" aria-pressed=${String(state.follow)} onClick=${() => set({ follow: !state.follow })}
     title="Look for new commits every few seconds">Live${state.follow ? `, every ${page.interval} s` : ""}</button>
-  <${Button} label="Refresh" icon="refresh" title="Read the log again" act=${() => act("refresh")} />
+  <${Button} label="Refresh" icon="refresh" title="Read the log again" act=${() => act("refresh")} />`}
   ${busy.log && html`<${Busy} text=${busy.log} cancel=${() => act("log", "cancel")} />`}</div>
   ${page.problem && html`<div class="sx-error" role="alert">${page.problem}</div>`}`;
 
@@ -193,13 +193,13 @@ function Bar({ app }) {
   const active = Object.keys(page.defaults).filter((name) => state[name] !== page.defaults[name]);
   const said = { maintenance: () => "no maintenance", recorded_times: () => "recorded times" };
   return html`<div class="sx-bar"><${Marker} app=${app} name="a" />
-    <${Button} css="sx-step" label="\u21c4" name="Swap A and B" title="Compare the other way round" act=${() => act("swap")} />
+    ${!page.recorded && html`<${Button} css="sx-step" label="\u21c4" name="Swap A and B" title="Compare the other way round" act=${() => act("swap")} />`}
     <${Marker} app=${app} name="b" /><${Segments} app=${app} name="measure" label="Bars count" />
     ${active.map((name) => html`<button type="button" class="sx-tag" title="Remove this filter" key=${name}
       onClick=${() => set({ [name]: page.defaults[name] })}>${said[name]?.() ?? `${name}: ${state[name]}`} \u00d7</button>`)}
     <button type="button" class="sx-btn sx-add" aria-expanded=${String(isOpen)} onKeyDown=${closing(() => setOpen(false))} onClick=${() => setOpen(!isOpen)}>Filters</button>
     <span class="sx-gap"></span>
-    <${Button} label=${`What went wrong?${page.counts.health === undefined ? "" : ` ${number(page.counts.health)}`}`} name="What went wrong?"
+    <${Button} label=${`What went wrong?${page.counts.health === undefined ? "" : ` ${number(page.counts.health)}`}`}
       title="Look for missing files, numbers that jump, and bad health; they are marked on the chart" act=${() => set({ tab: "health", health: "problems", anomalies: true })} />
     <span><${Button} label=${state.playing ? "Pause" : "Play"} icon=${state.playing ? "pause" : "play"} title="Move B on every second, up to the newest version" act=${() => set({ playing: !state.playing })} />
     <${Copy} icon="copy" text=${page.code} label="Copy history" title=${`Copy history: ${page.code}`} />
@@ -207,11 +207,11 @@ function Bar({ app }) {
       act=${(event) => savePng(event.target.closest(".sx-explorer").querySelector(".sx-timeline > canvas"), page.name)} /></span>
     ${isOpen && html`<div class="sx-filters" onKeyDown=${closing(() => setOpen(false))}><${Select} app=${app} name="kind" options=${[["", "any kind"], ...page.choices.kind.map((kind) => [kind, kind])]} />
       <${Text} app=${app} name="operation" hint="MERGE" /><${Text} app=${app} name="user" hint="part of the name" />
-      <${Text} app=${app} name="since" hint="@2026-11-01 or @3d" /><${Text} app=${app} name="until" hint="@2026-11-08" />
+      ${!page.recorded && html`<${Text} app=${app} name="since" hint="@2026-11-01 or @3d" /><${Text} app=${app} name="until" hint="@2026-11-08" />`}
       <${Text} app=${app} name="zone" label="Time zone" hint="UTC, local, Europe/Berlin" />
       <${Check} app=${app} name="maintenance" label="Maintenance commits" title="Show commits that change no data" />
-      ${page.isCopied && html`<${Check} app=${app} name="recorded_times" label="Recorded times" title="Show the times that writers recorded; the log's files have other ones since the table was copied" />`}
-      <${Check} app=${app} name="anomalies" label="Mark anomalies" title="Mark versions where a number jumps, from metadata" />
+      ${page.isCopied && !page.recorded && html`<${Check} app=${app} name="recorded_times" label="Recorded times" title="Show the times that writers recorded; the log's files have other ones since the table was copied" />`}
+      ${!page.recorded && html`<${Check} app=${app} name="anomalies" label="Mark anomalies" title="Mark versions where a number jumps, from metadata" />`}
       <${Button} label="Show all" title="Take all filters away" act=${() => act("reset filters")} /></div>`}
     ${page.note && html`<div class="sx-error" role="alert">${page.note}</div>`}</div>`;
 }
@@ -360,7 +360,7 @@ function CommitView({ app, view }) {
     ${stored.length > 0 && html`<details class="sx-stored"><summary>What the writer stored (${stored.flatMap((part) => part.pairs ?? []).length} values)</summary>
       ${stored.map((part) => html`<${Part} app=${app} part=${part} />`)}</details>`}
     <p class="sx-row"><${Button} label="What changed in the rows" title="Compare the rows of A and B" act=${() => app.set({ tab: "rows", part: "rows" })} />
-      <${Button} label="Blame or repair rows" title="Show what changed rows, or write the statement that puts them back" act=${() => app.set({ tab: "rows", part: "blame" })} />
+      ${!app.page.recorded && html`<${Button} label="Blame or repair rows" title="Show what changed rows, or write the statement that puts them back" act=${() => app.set({ tab: "rows", part: "blame" })} />`}
       <${Button} label="Look at the data" title="Show rows of B" act=${() => app.set({ tab: "data", part: "rows" })} /></p>`;
 }
 
@@ -435,7 +435,7 @@ function Findings({ app, findings }) {
   };
   return html`<ul class="sx-findings">${findings.map(({ text, state, versions }, at) => html`<li class=${`sx-is-${state}`}><i aria-hidden="true"></i>
     ${versions.length > 0 ? html`<button type="button" class="sx-link" title="Set A and B, and show the evidence" onClick=${() => app.send({ finding: at })}>${text}</button>` : html`<span>${text}</span>`}
-    ${state === "problem" && versions.length > 0 && (asked === at ? html`<${Reason} put=${(reason) => expect(at, reason)} leave=${leave} />`
+    ${state === "problem" && versions.length > 0 && !app.page.recorded && (asked === at ? html`<${Reason} put=${(reason) => expect(at, reason)} leave=${leave} />`
       : html`<${Button} label="Expected" title="Say that this is expected, and why: it is no problem then" act=${() => setAsked(at)} />`)}</li>`)}</ul>
     ${app.page.expected && html`<p class="sx-faint">For the settings that check and health read: <${Copy} text=${app.page.expected} label="Copy TOML" title="Copy TOML of what is expected" /></p>`}`;
 }
@@ -484,7 +484,9 @@ const TABS = {
 
 function Panel({ app }) {
   const { page: { tabs, counts }, state: { tab }, view } = app, hasView = partOf(app) === "rows", shown = view.tab === tab ? view : { conditions: [], blamed: {}, bisected: {}, load: {}, entries: {} };
-  const mine = { ...app, view: shown }, [above, below] = TABS[tab]?.(mine) ?? [];
+  const part = { compare: "compared", files: "file_view", health: "health" }[tab];  // all that can be chosen without a kernel
+  const mine = { ...app, view: shown }, [controls, below] = TABS[tab]?.(mine) ?? [];
+  const above = app.page.recorded ? part && html`<div class="sx-row"><${Segments} app=${app} name=${part} label="Show" /></div>` : controls;
   const choose = (name) => name !== tab && app.set({ tab: name, part: "rows" });
   const key = (event) => {
     const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key], at = tabs.indexOf(tab);
@@ -495,7 +497,7 @@ function Panel({ app }) {
     event.preventDefault();
   };
   return html`<div class="sx-panel"><div class="sx-tabs" role="tablist" onKeyDown=${key}>${tabs.map((name) => html`<button type="button" role="tab" data-tab=${name} aria-label=${capital(name)}
-      aria-selected=${String(name === tab)} tabIndex=${name === tab ? 0 : -1} aria-controls=${`${app.id}-panel`} onClick=${() => choose(name)}>${capital(name)}${counts[name] !== undefined && html`<em>${number(counts[name])}</em>`}</button>`)}</div>
+      aria-selected=${String(name === tab)} tabIndex=${name === tab ? 0 : -1} aria-controls=${`${app.id}-panel`} onClick=${() => choose(name)}>${capital(name)}${counts[name] !== undefined && html`<em data-count=${number(counts[name])}></em>`}</button>`)}</div>
     <div class="sx-pane" role="tabpanel" id=${`${app.id}-panel`} aria-label=${capital(tab)} tabIndex="0">${above}
       ${hasView && html`<${Content} app=${mine} view=${shown} place=${tab}>${below}</${Content}>`}</div>
     ${hasView && html`<${Source} app=${mine} view=${shown} place=${tab} />`}</div>`;
@@ -529,7 +531,8 @@ function App({ model, id }) {
   if (!app.state) return null;
   return html`<p class="sx-restarted">The kernel restarted: run this cell again.</p>
     <${Head} app=${app} /><${Chart} app=${app} /><${Strip} app=${app} /><${Bar} app=${app} />
-    <div class="sx-body"><${Commits} app=${app} /><${Panel} app=${app} /></div>`;
+    <div class="sx-body"><${Commits} app=${app} /><${Panel} app=${app} /></div>
+    ${app.page.recorded && html`<p class="sx-source" role="note">${app.page.recorded}</p>`}`;
 }
 
 const LAKE = ["overview_html", "names", "filter", "order", "descending", "can_follow", "follows", "problem", "explorer"];
@@ -574,7 +577,7 @@ function Lake({ model }) {
 
 const DARK = "[data-jp-theme-light=false], .vscode-dark, .vscode-high-contrast, html[theme=dark], body[data-theme=dark]";
 
-function render({ model, el }) {
+export function render({ model, el }) {
   const root = document.createElement("div");
   root.className = "sx-explorer";
   el.append(root);

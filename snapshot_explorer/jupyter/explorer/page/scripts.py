@@ -29,14 +29,18 @@ def text_of(name: str) -> str:
 
 
 @cache
-def script() -> str:
-    """Return the module that draws the page. The library Preact is a function in it, so that names do not collide."""
+def script(*more: str) -> str:
+    """Return the module that draws the page. The library Preact is a function in it, so that names do not collide.
+
+    Args:
+        more: Modules to add, which may import all the others.
+    """
     library = re.sub(
         r"export\{(.*)\};?$",
         lambda names: "return{" + re.sub(r"(\w+) as (\w+)", r"\2:\1", names[1]) + "}",
         text_of("preact.js"),
     )
-    modules = "\n".join(text_of(name) for name in _MODULES)
+    modules = "\n".join(text_of(name) for name in (*_MODULES, *more))
     modules = re.sub(r"(?m)^import .*\n", "", modules)
     modules = re.sub(r"(?m)^export (?!default)", "", modules)
     return f"const preact = (() => {{\n{library}\n}})();\n{modules}"

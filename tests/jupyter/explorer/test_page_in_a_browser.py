@@ -1,0 +1,175 @@
+"""An explorer as one file, opened by a real chromium without network: what is clicked in it shows what was recorded."""
+
+import shutil
+
+import pytest
+
+from snapshot_explorer import open_table, samples
+from snapshot_explorer.jupyter.explorer import Explorer
+from tests.support.contrast import cut_controls, low_contrasts
+from tests.support.paimon.table_builder import PaimonTable
+
+pytestmark = [
+    pytest.mark.skipif(shutil.which("chromium") is None, reason="there is no chromium"),
+]
+EVIL = "</script><script>window.hit=1</script><img src=x onerror=window.hit=2>"
+
+
+def written(table, folder, pin=None, **arguments):
+    """Write the page of a table, and return its address."""
+    explorer = Explorer(table, name="orders").wait()
+    if pin is not None:
+        explorer.choose(pin, "a")
+    address = explorer.to_html(folder / "orders.html", **arguments).as_uri()
+    explorer.close()
+    return address
+
+
+@pytest.fixture(scope="module")
+def orders_page(tmp_path_factory):
+    return written(open_table(samples.path("orders")), tmp_path_factory.mktemp("pages"), versions=4, pin=5)
+
+
+@pytest.fixture
+def opened(chromium):
+    """Open a page without network; an error or a refused request in it fails the test."""
+    pages = []
+
+    def open_(address, width=1280, theme="light"):
+        context = chromium.new_context(offline=True, viewport={"width": width, "height": 1000}, color_scheme=theme)
+        page = context.new_page()
+        page.problems = []
+        page.on("pageerror", lambda error: page.problems.append(error.stack))
+        page.on("console", lambda message: page.problems.append(message.text))
+        page.on("request", lambda request: request.url == address or page.problems.append(request.url))
+        page.goto(address)
+        page.locator(".sx-timeline canvas[data-drawn]").wait_for()
+        pages.append(page)
+        return page
+
+    yield open_
+    for page in pages:
+        assert page.problems == []
+        page.context.close()
+
+
+def answer(page, text):
+    """Wait until the tab in front answers so."""
+    page.locator(".sx-answer", has_text=text).wait_for()
+
+
+def test_versions_are_chosen_by_mouse_keyboard_and_text(opened, orders_page):
+    page = opened(orders_page)
+    assert page.get_by_label("A", exact=True).input_value() == "5"  # pinned
+
+    page.get_by_role("option").nth(2).click()
+    answer(page, "append by 5b38cf03")
+    assert page.get_by_label("B", exact=True).input_value() == "16"
+    page.get_by_role("listbox").press("ArrowUp")
+    answer(page, "append by bec2748a")
+    page.get_by_role("button", name="Pin A").click()
+    assert page.get_by_label("A", exact=True).input_value() == "16"
+    page.get_by_role("button", name="Next", exact=True).click()
+    page.get_by_role("button", name="Next", exact=True).click()
+    page.get_by_text("No version listed is newer than 18.").wait_for()
+    page.get_by_label("B", exact=True).fill("earliest")
+    page.keyboard.press("Enter")
+    page.get_by_text("Not recorded. Recorded: 18 of 18 commits; the views of 4 versions").first.wait_for()
+    page.get_by_label("B", exact=True).fill("99")
+    page.keyboard.press("Enter")
+    page.get_by_text("99 is not one of its versions, which are 1 to 18.").wait_for()
+    page.locator(".sx-timeline > canvas").press("End")
+    page.locator(".sx-timeline > canvas").press("Enter")
+    answer(page, "compact by 1b6ea574")
+
+
+def test_neighbors_and_the_pinned_pair_are_compared(opened, orders_page):
+    page = opened(orders_page)
+
+    page.get_by_role("tab", name="Compare").click()
+    page.get_by_text("Forward from version 5 (A) to version 18 (B)").wait_for()
+    page.get_by_role("button", name="schema").click()
+    page.get_by_text("orders.compare(5, 18).schema").wait_for()
+    assert page.get_by_role("button", name="another table").count() == 0
+    page.get_by_role("button", name="Pin A").click()
+    page.get_by_text("orders.compare(17, 18).schema").wait_for()
+    page.get_by_role("button", name="Previous", exact=True).click()
+    page.get_by_text("orders.compare(16, 17).schema").wait_for()
+
+
+def test_manifests_open(opened, orders_page):
+    page = opened(orders_page)
+
+    page.get_by_role("tab", name="Manifests").click()
+    page.get_by_role("button", name="manifest-").last.click()
+    page.get_by_role("heading", name="Entries").wait_for()
+    assert page.locator(".sx-section tbody tr").count() > 0
+
+
+def test_rows_are_sorted_filtered_and_read_in_full(opened, orders_page):
+    page = opened(orders_page)
+
+    page.get_by_role("tab", name="Data").click()
+    answer(page, "All 41 rows of version 18")
+    for way in ("ascending", "descending"):
+        page.get_by_role("columnheader").first.get_by_role("button").click()
+        page.locator(f"th[aria-sort={way}]").wait_for()
+    ids = [int(text) for text in page.locator("td[aria-colindex='1']").all_inner_texts()]
+    assert ids == sorted(ids, reverse=True)
+    page.get_by_label("Filter rows").fill("> 3")
+    page.keyboard.press("Enter")
+    page.get_by_text("rows are filtered by text").wait_for()
+    page.get_by_label("Column to filter").select_option("0")
+    page.get_by_label("Filter rows").fill(str(ids[0]))
+    page.keyboard.press("Enter")
+    page.get_by_text("1 of 41 rows.").wait_for()
+    page.locator("td[aria-colindex='1']").click()
+    page.locator(".sx-inspected pre", has_text=str(ids[0])).wait_for()
+
+
+def test_commits_are_searched_filtered_and_brushed(opened, orders_page):
+    page = opened(orders_page)
+    drawn = page.locator(".sx-timeline canvas")
+
+    page.get_by_label("Search commits").fill("Compact")
+    page.get_by_text("3 of 18", exact=True).wait_for()
+    page.locator(".sx-timeline canvas[data-drawn='3']").wait_for()
+    page.get_by_role("button", name="text: Compact").click()
+    page.get_by_text("18 of 18", exact=True).wait_for()
+    page.get_by_role("button", name="Filters").click()
+    page.get_by_label("Kind").select_option("overwrite")
+    page.locator(".sx-timeline canvas[data-drawn='1']").wait_for()
+    page.get_by_role("button", name="Show all").click()
+    page.get_by_role("slider").press("+")
+    page.get_by_text("of 18 versions").first.wait_for()
+    assert int(drawn.get_attribute("data-drawn")) < 18
+    page.get_by_role("group", name="Bars count").get_by_role("button", name="bytes").click()
+    page.locator("button[aria-pressed=true]", has_text="bytes").wait_for()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_each_tab_is_legible_and_nothing_is_cut_on_a_phone(opened, orders_page, theme):
+    page = opened(orders_page, 400, theme)
+
+    for tab in page.get_by_role("tab").all():
+        tab.click()
+        page.wait_for_timeout(100)
+        assert low_contrasts(page, ".sx-explorer") + cut_controls(page, ".sx-explorer") == []
+        assert page.evaluate("document.documentElement.scrollWidth") <= 400
+
+
+def test_what_a_table_says_runs_nothing(opened, memory_root, tmp_path):
+    table = PaimonTable(*memory_root)
+    table.commit([(1, EVIL)], commitUser=EVIL)
+    table.commit([(2, EVIL)], properties={EVIL: EVIL})
+    table.tag(EVIL.replace("/", ""), 1)
+    page = opened(written(open_table(f"memory://{table.root}"), tmp_path))
+
+    for tab in page.get_by_role("tab").all():
+        tab.click()
+        page.wait_for_timeout(50)
+    page.get_by_role("tab", name="Data").click()
+
+    assert page.locator("td", has_text=EVIL).count() == 2
+    assert page.locator("main img").count() == 0
+    assert page.evaluate("window.hit") is None
