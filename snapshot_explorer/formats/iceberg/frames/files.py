@@ -10,7 +10,6 @@ from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.arrow.maps import values_of
 from snapshot_explorer.core import frames
-from snapshot_explorer.core.errors import CorruptTableError
 from snapshot_explorer.core.records import Predicate
 from snapshot_explorer.formats.iceberg.frames.deleted_rows import applicable_deletes
 from snapshot_explorer.formats.iceberg.metadata.contents import CommitChanges
@@ -23,6 +22,7 @@ from snapshot_explorer.formats.iceberg.metadata.partitions import (
     parse_spec,
     partition_columns,
     partition_texts,
+    spec_with,
 )
 from snapshot_explorer.formats.iceberg.metadata.schema import IcebergSchema, parse_schema
 from snapshot_explorer.formats.iceberg.metadata.table_metadata import IcebergSnapshot, TableMetadata
@@ -47,12 +47,7 @@ def partition_maps(metadata: TableMetadata, tuples: Mapping[int, pa.StructArray]
     schema = parse_schema(metadata.current_schema)
     result = {}
     for spec_id, stored in tuples.items():
-        if spec_id not in metadata.specs:
-            raise CorruptTableError(
-                f"A manifest has the partition spec {spec_id}, which is not among those of {metadata.path}. The "
-                "metadata is damaged; compare it with a copy of the table."
-            )
-        spec = parse_spec(metadata.specs[spec_id])
+        spec = spec_with(metadata.specs, spec_id)
         texts = partition_texts(partition_columns(spec, schema, stored), len(stored))
         result[spec_id] = pa.array([list(text.items()) for text in texts], frames.PARTITION)
     return result
