@@ -37,6 +37,7 @@ hypothesis.settings.load_profile("same examples" if os.environ.get("SNAPSHOT_EXP
 SCOPES = {
     "oracle-delta": ("tests/oracles/test_delta.py", "tests/oracles/test_retention.py"),
     "oracle-hudi": ("tests/oracles/test_hudi.py",),
+    "oracle-ducklake": ("tests/oracles/test_ducklake.py",),
     "browser": (
         "tests/jupyter/explorer/test_first_paint.py",
         "tests/jupyter/explorer/test_in_a_browser.py",
@@ -92,6 +93,7 @@ PLACES = {
     "notebooks/1": "slow",
     # Java and servers.
     "tests/spark/": "spark",
+    "tests/formats/ducklake/test_mutations.py": "slow",
     "tests/formats/ducklake/test_postgres.py": "stores",
     "tests/storage/test_object_stores.py": "stores",
     "tests/storage/test_object_stores.py::test_a_table_opens_logs_loads_and_compares_as_on_the_local_disk[web": None,

@@ -47,7 +47,7 @@ UNDECLARED = {
     "delta/files/data_files.py:_column": "names column and file in front of a declared refusal",
     "iceberg/files/columns.py:project": "names column and file in front of a declared refusal",
     "hudi/files/columns.py:column": "names column and file in front of a declared refusal",
-    "ducklake/files/columns.py:_named.__exit__": "names column and file in front of a declared refusal",
+    "ducklake/files/columns.py:project": "names column and file in front of a declared refusal",
     "paimon/repairs.py:PaimonRepairs.settings": "a statement that the connector does not run; the table is read",
     "interface.py:TableFormat.row_changes": "a format without the feature",
     "interface.py:TableVersion.health_facts": "a format without the feature",

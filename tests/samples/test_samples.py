@@ -50,10 +50,17 @@ def test_a_path_is_a_fresh_copy_each_time():
     assert Path(first).name == "orders"
 
 
+def test_a_lake_is_the_path_of_its_catalog():
+    catalog = Path(samples.path("festival"))
+
+    assert catalog.is_file()
+    assert open_table(catalog, table="refunds").name == "main.refunds"
+
+
 def test_an_unknown_sample_names_the_nearest():
     with pytest.raises(
         TableNotFoundError,
-        match=r"Sample 'order' does not exist. Available: events, invoices, orders, .*, shipments. Did you mean orders",
+        match=r"Sample 'order' does not exist. Available: events, invoices, orders, .*, festival. Did you mean orders",
     ):
         samples.path("order")
 
@@ -62,4 +69,4 @@ def test_the_samples_are_small():
     folder = Path(samples.__file__).parent
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file() and path.parent != folder)
 
-    assert size < 1_200_000
+    assert size < 1_250_000

@@ -30,10 +30,15 @@ from snapshot_explorer.formats.ducklake.inspect.inspections import INSPECTIONS, 
 from snapshot_explorer.formats.ducklake.metadata.changes_made import REWRITES
 from snapshot_explorer.formats.ducklake.metadata.databases import HEAD_BYTES, CatalogFile, kind_of
 from snapshot_explorer.formats.ducklake.metadata.log import DuckLakeLog, TablePlace
-from snapshot_explorer.formats.ducklake.metadata.names import find_table
+from snapshot_explorer.formats.ducklake.metadata.names import find_table, named_tables
 from snapshot_explorer.formats.ducklake.metadata.paths import data_path
 from snapshot_explorer.formats.ducklake.metadata.postgres import PostgresCatalog, postgres_catalog
-from snapshot_explorer.formats.ducklake.metadata.table_metadata import DuckLakeMetadata, read_overview
+from snapshot_explorer.formats.ducklake.metadata.table_metadata import (
+    ENDLESS,
+    DuckLakeMetadata,
+    option,
+    read_catalog,
+)
 from snapshot_explorer.formats.ducklake.scan.read import HIDDEN
 from snapshot_explorer.formats.ducklake.version import DuckLakeVersion, table_schema
 from snapshot_explorer.formats.features import CHANGE_COLUMN_CONFLICT, refusal
@@ -57,25 +62,22 @@ def catalog_at(place: CatalogPath) -> "DuckLakeCatalog | None":
     """
     prefix = _PREFIX.match(place.text)
     path = place.text if prefix is None else place.text[prefix.end() :]
-    server = _SERVER.match(path)
-    if server is not None or (prefix is not None and prefix[1] in ("postgres", "mysql")):
-        word = server[1] if server is not None else str(prefix and prefix[1])
-        if word.lower() == "mysql":
+    server = _SERVER.match(path) or (prefix if prefix is not None and prefix[1] in ("postgres", "mysql") else None)
+    if server is not None:
+        if server[1].lower() == "mysql":
             raise refusal(features.OTHER_DATABASES, database="MySQL")
         return DuckLakeCatalog(postgres_catalog(path, place.limits), place.make_storage)
-    if "://" not in path or path.startswith("file://"):
+    is_local = "://" not in path or path.startswith("file://")
+    if is_local:
         path = os.path.abspath(os.path.expanduser(path.removeprefix("file://")))  # noqa: PTH100, PTH111 - as `Storage`
-        is_missing = not os.path.exists(path) and _NAMES.search(path) is not None  # noqa: PTH110 - as `Storage` reads paths
-        if prefix is None and not is_missing and not os.path.isfile(path):  # noqa: PTH113 - likewise
-            return None
-        storage = place.make_storage(os.path.dirname(path))  # noqa: PTH120 - likewise; refuses folders that are not allowed
-        if prefix is None and not is_missing and not _is_database(path):
-            return None
-        return DuckLakeCatalog(CatalogFile(storage=storage, name=os.path.basename(path)), place.make_storage)  # noqa: PTH119
-    if not place.is_named and prefix is None and _NAMES.search(path) is None:
+    folder, name = os.path.split(path) if is_local else path.rpartition("/")[::2]
+    is_certain = prefix is not None or (place.is_named and not is_local)
+    if not is_certain and not _is_file(path) if is_local else not is_certain and _NAMES.search(path) is None:
         return None
-    folder, _, name = path.rpartition("/")
-    return DuckLakeCatalog(CatalogFile(storage=place.make_storage(folder or "/"), name=name), place.make_storage)
+    storage = place.make_storage(folder or "/")  # refuses folders that are not allowed
+    if is_local and not is_certain and os.path.exists(path) and not _is_database(path):  # noqa: PTH110 - as `Storage`
+        return None
+    return DuckLakeCatalog(CatalogFile(storage=storage, name=name), place.make_storage)
 
 
 class DuckLake(TableFormat):
@@ -88,14 +90,14 @@ class DuckLake(TableFormat):
     has_ordered_times: ClassVar[bool] = False
     commits_are_in_one_file: ClassVar[bool] = True
 
-    def __init__(self, storage: Storage, *, branch: str | None = None, place: TablePlace | None = None) -> None:
+    def __init__(self, storage: Storage, *, branch: str | None = None, log: DuckLakeLog | None = None) -> None:
         super().__init__(storage, branch=branch)
-        if place is None:
+        if log is None:
             raise TableNotFoundError(
                 f"{storage.root} is a folder, and DuckLake tables are opened by their catalog, such as "
                 "shop.ducklake::main.orders."
             )
-        self._log = DuckLakeLog(storage, place)
+        self._log = log
 
     @classmethod
     def recognizes(cls, storage: Storage, folders: Collection[str]) -> bool:  # noqa: ARG003 - a folder is never a table
@@ -109,13 +111,15 @@ class DuckLake(TableFormat):
         versions = metadata.versions
         if not len(versions):
             raise TableNotFoundError(f"No snapshot of {metadata.name} in {metadata.catalog} exists any more.")
-        chosen = versions if start is None else versions[versions >= start]
-        dropped = f"{metadata.name} was dropped at snapshot {metadata.end}." if metadata.end is not None else None
+        dropped = f"{metadata.name} was dropped at snapshot {metadata.end}." if metadata.end != ENDLESS else None
+        # Snapshots between a version and the one before have expired if more numbers than snapshots lie between them.
+        indices = np.searchsorted(metadata.snapshot_ids, versions)
+        has_gap = np.diff(versions) > np.diff(indices)
         return Listing(
-            versions=tuple(chosen.tolist()),
+            versions=tuple(versions[versions >= (versions[0] if start is None else start)].tolist()),
             identity=metadata.identity,
             is_contiguous=False,
-            after_gaps=_after_gaps(metadata),
+            after_gaps=tuple(versions[1:][has_gap].tolist()),
             newest_note=dropped,
             location_note=self._log.place.data.note,
             first=metadata.begin,
@@ -135,8 +139,7 @@ class DuckLake(TableFormat):
 
     def committed_at(self, versions: Sequence[int]) -> Sequence[datetime]:
         metadata = self._metadata_of(versions)
-        times = metadata.snapshots.column("snapshot_time")
-        return [times[metadata.index_of(version)].as_py() for version in versions]
+        return [metadata.value_at(version, "snapshot_time") for version in versions]
 
     def candidates_at(self, time: datetime, versions: Sequence[int], *, follow_log: bool = True) -> Sequence[int]:  # noqa: ARG002 - no log of what was current
         """Return the version at the snapshot with the greatest time at or before a time.
@@ -144,31 +147,29 @@ class DuckLake(TableFormat):
         Source: reference, "Time".
         """
         metadata = self._log.current()
-        ids, times = (
-            metadata.snapshots.column("snapshot_id").to_pylist(),
-            metadata.snapshots.column("snapshot_time").to_pylist(),
-        )
-        before = [(at, number) for number, at in zip(ids, times, strict=True) if at is not None and at <= time]
+        columns = [metadata.rows["snapshot"].column(name).to_pylist() for name in ("snapshot_time", "snapshot_id")]
+        before = [(at, number) for at, number in zip(*columns, strict=True) if at is not None and at <= time]
         known = metadata.version_at(max(before)[1]) if before else None
         index = bisect_right(versions, known) if known is not None else 0
         return versions[index - 1 : index] if index else versions[:1]
 
     def _metadata_of(self, versions: Sequence[int]) -> DuckLakeMetadata:
-        return self._log.having(max(versions)) if versions else self._log.current()
+        """Return metadata in which all these versions exist."""
+        result = self._log.current()
+        for version in frozenset(versions).difference(result.versions.tolist()):
+            result = self._log.having(version)
+        return result
 
     # Commits and their changes.
 
     def commits(self, versions: Sequence[int]) -> pa.Table:
-        metadata = self._metadata_of(versions)
-        for version in versions:
-            self._log.having(version)
-        return commits_frame(metadata, versions)
+        return commits_frame(self._metadata_of(versions), versions)
 
     def fingerprint(self, version: int) -> str:
         """Return the hash of the snapshot's row and of the table's uuid. Compactions keep it."""
         metadata = self._log.having(version)
-        row = metadata.snapshots.slice(metadata.index_of(version), 1).to_pylist()[0]
-        return digest_of(metadata.uuid, version, str(row["snapshot_time"]), row["schema_version"])
+        values = (metadata.value_at(version, name) for name in ("snapshot_time", "schema_version"))
+        return digest_of(metadata.uuid, version, *map(str, values))
 
     def changes(self, versions: Sequence[int], *, changelog: bool = True) -> pa.Table:  # noqa: ARG002 - there are none
         return changes_frame(self._metadata_of(versions), versions)
@@ -184,12 +185,8 @@ class DuckLake(TableFormat):
         do not see.
         """
         metadata = self._log.current()
-        parts = (
-            metadata.delete_files,
-            metadata.inlined_deletes,
-            metadata.partials,
-            *(t.rows for t in metadata.inlined),
-        )
+        parts = [metadata.rows["delete_file"], metadata.rows["inlined_delete"], metadata.partials]
+        parts += [table.rows for table in metadata.inlined]
         return frozenset(("deletion vectors", "rows outside of files")) if any(map(len, parts)) else frozenset()
 
     def row_changes(self, first: int, last: int, mode: ChangeMode) -> RowChanges:
@@ -197,13 +194,13 @@ class DuckLake(TableFormat):
         if mode not in ("auto", "delta"):
             raise refusal(features.ROW_CHANGE_MODES, mode=mode)
         version = self.version(last)
-        if not set(version.schema_names).isdisjoint((ROW_KIND, *CHANGE_COLUMNS.names)):
-            column = next(name for name in version.schema_names if name in (ROW_KIND, *CHANGE_COLUMNS.names))
-            raise refusal(CHANGE_COLUMN_CONFLICT, column=column)
+        for column in version.arrow_schema.names:
+            if column in (ROW_KIND, *CHANGE_COLUMNS.names):
+                raise refusal(CHANGE_COLUMN_CONFLICT, column=column)
         metadata = self._log.having(last)
         return RowChanges(
             schema=version.arrow_schema,
-            metadata_columns=pa.schema([*CHANGE_COLUMNS, *version.metadata_columns(HIDDEN.names)]),
+            metadata_columns=pa.schema([*CHANGE_COLUMNS, *version.metadata_columns([field.name for field in HIDDEN])]),
             splits=lambda _: splits_between(self._log, metadata, first, last),
             reader=version,
         )
@@ -215,12 +212,17 @@ class DuckLake(TableFormat):
     def maintenance(self) -> DuckLakeMaintenance:
         return DuckLakeMaintenance(format_name=self.title, log=self._log)
 
-    def __reduce__(self) -> tuple[Callable[..., "DuckLake"], tuple[Storage, TablePlace]]:
-        return _restore, (self._storage, self._log.place)
+    def __reduce__(self) -> tuple[Callable[..., "DuckLake"], tuple[Storage, DuckLakeLog]]:
+        return _restore, (self._storage, self._log)
 
 
-def _restore(storage: Storage, place: TablePlace) -> DuckLake:
-    return DuckLake(storage, place=place)
+def _restore(storage: Storage, log: DuckLakeLog) -> DuckLake:
+    return DuckLake(storage, log=log)
+
+
+def _is_file(path: str) -> bool:
+    """Return whether a path is a file, or names a catalog that does not exist."""
+    return os.path.isfile(path) or (not os.path.exists(path) and _NAMES.search(path) is not None)  # noqa: PTH110, PTH113 - as `Storage`
 
 
 def _is_database(path: str) -> bool:
@@ -229,14 +231,6 @@ def _is_database(path: str) -> bool:
             return kind_of(file.read(HEAD_BYTES)) is not None
     except OSError:
         return False
-
-
-def _after_gaps(metadata: DuckLakeMetadata) -> tuple[int, ...]:
-    """Return the versions between which and the version before snapshots have expired, which may have been versions."""
-    versions, existing = metadata.versions, metadata.snapshot_ids
-    indices = np.searchsorted(existing, versions)
-    has_gap = np.diff(versions) > np.diff(indices)
-    return tuple(versions[1:][has_gap].tolist())
 
 
 class DuckLakeCatalog(CatalogTables[DuckLake]):
@@ -253,21 +247,19 @@ class DuckLakeCatalog(CatalogTables[DuckLake]):
 
     def names(self) -> Sequence[str]:
         with self._file.reading() as reader:
-            overview = read_overview(reader, self.shown)
-        return sorted({named.name for named in overview.tables if named.is_live})
+            tables = named_tables(read_catalog(reader, self.shown))
+        return sorted({named.name for named in tables if named.is_live})
 
     def open(self, name: str | None, relocate: Mapping[str, str]) -> tuple[str, DuckLake]:
         with self._file.reading() as reader:
-            overview = read_overview(reader, self.shown)
-        named = find_table(overview.tables, name, self.shown)
-        recorded = overview.option("data_path")
-        if recorded is None:
-            raise TableNotFoundError(f"{self.shown} has no data_path in ducklake_metadata. It is damaged.")
-        data = data_path(recorded, self._file.name, self._file.folder, relocate)
-        if not data.is_chosen:
-            self._file.check_data_path(data.path)
-        place = TablePlace(
-            file=self._file, table_id=named.table_id, data=data, relocate=tuple(sorted(relocate.items()))
-        )
-        shown = named.name
-        return shown, DuckLake(self._make_storage(data.path), place=place)
+            rows = read_catalog(reader, self.shown)
+            named = find_table(named_tables(rows), name, self.shown)
+            recorded = option(rows["metadata"], "data_path")
+            if recorded is None:
+                raise TableNotFoundError(f"{self.shown} has no data_path in ducklake_metadata. It is damaged.")
+            data = data_path(recorded, self._file.name, self._file.folder, relocate)
+            if not data.is_chosen:
+                self._file.check_data_path(data.path)
+            storage = self._make_storage(data.path)
+            place = TablePlace(file=self._file, table_id=named.table_id, data=data, relocate=dict(relocate))
+            return named.name, DuckLake(storage, log=DuckLakeLog(storage, place, place.read(reader, storage)))

@@ -22,10 +22,9 @@ from snapshot_explorer.core.single_flight import cached_property
 from snapshot_explorer.formats.capabilities import HealthFacts, without_delete_records
 from snapshot_explorer.formats.ducklake.changes.row_changes import DuckLakeEvents, read_events
 from snapshot_explorer.formats.ducklake.expiry.retention import settings_of
-from snapshot_explorer.formats.ducklake.frames.files import changes_frame, files_frame, manifest_path, manifests_frame
+from snapshot_explorer.formats.ducklake.frames.files import entries_frame, files_frame, manifest_path, manifests_frame
 from snapshot_explorer.formats.ducklake.inspect.inspections import inspect_version
 from snapshot_explorer.formats.ducklake.metadata.data_types import (
-    NESTED,
     LakeField,
     arrow_field,
     field_ids,
@@ -33,12 +32,11 @@ from snapshot_explorer.formats.ducklake.metadata.data_types import (
     walk,
 )
 from snapshot_explorer.formats.ducklake.metadata.log import DuckLakeLog
-from snapshot_explorer.formats.ducklake.metadata.table_metadata import DuckLakeMetadata, live_rows
+from snapshot_explorer.formats.ducklake.metadata.table_metadata import DuckLakeMetadata, live_mask, live_rows
 from snapshot_explorer.formats.ducklake.scan import planning
-from snapshot_explorer.formats.ducklake.scan import read as rows
+from snapshot_explorer.formats.ducklake.scan.read import HIDDEN, read_split
 from snapshot_explorer.formats.ducklake.scan.statistics import file_bounds, partition_bounds
 from snapshot_explorer.formats.interface import TableVersion
-from snapshot_explorer.formats.skipped import by_statistics
 from snapshot_explorer.formats.statistics import with_bounds
 
 _MANY_INLINED = 10_000
@@ -97,15 +95,14 @@ class DuckLakeVersion(TableVersion):
     def properties(self) -> Mapping[str, str]:
         """Return the options of the table, its schema and the lake, which have no history, and comments."""
         metadata = self._metadata
-        schema_ids = {row["schema_id"] for row in live_rows(metadata.tables, self._snapshot).to_pylist()}
-        result: dict[str, str] = {}
-        for scope, owners in ((None, {None}), ("schema", schema_ids), ("table", {metadata.table_id})):
-            for row in metadata.options.to_pylist():
-                if row["scope"] == scope and (scope is None or row["scope_id"] in owners):
-                    result[row["key"]] = row["value"]
-        for row in live_rows(metadata.tags, self._snapshot).to_pylist():
-            result[row["key"]] = row["value"]
-        return result
+        options = metadata.rows["metadata"].to_pylist()
+        schema_ids = live_rows(metadata.rows["table"], self._snapshot).column("schema_id").to_pylist()
+        owners = {None: [row["scope_id"] for row in options], "schema": schema_ids, "table": [metadata.table_id]}
+        chosen = [
+            row for scope, ids in owners.items() for row in options if row["scope"] == scope and row["scope_id"] in ids
+        ]
+        tags = live_rows(metadata.rows["tag"], self._snapshot).to_pylist()
+        return {row["key"]: row["value"] for row in [*chosen, *tags]}
 
     @property
     def recorded_properties(self) -> Mapping[str, str]:
@@ -116,16 +113,12 @@ class DuckLakeVersion(TableVersion):
         return self._metadata.format_version
 
     def metadata_columns(self, names: Sequence[str]) -> pa.Schema:
-        return rows.metadata_columns(names, self._definition.fields)
+        own = self.arrow_schema.names
+        return pa.schema([arrow_field(field) for field in HIDDEN if field.name in names and field.name not in own])
 
     def fills_missing_columns(self, names: Collection[str]) -> bool:
         fields = tuple(field for field in self._definition.fields if field.name in names)
         return any(field.initial_default is not None for field in walk(fields))
-
-    @property
-    def schema_names(self) -> Sequence[str]:
-        """The names of the columns."""
-        return [field.name for field in self._definition.fields]
 
     def validate(self) -> Validation:
         """Read the columns of the version."""
@@ -137,20 +130,18 @@ class DuckLakeVersion(TableVersion):
         if self._number is None:
             return frames.FILES.empty_table()
         metadata = self._metadata
-        files = live_rows(metadata.data_files, self._number)
+        files = live_rows(metadata.rows["data_file"], self._number)
         fields = self._definition.fields
         if predicate is not None:
-            partitions = partition_bounds(
-                metadata, files, [field for field in fields if field.name in predicate.columns]
-            )
+            chosen = [field for field in fields if field.name in predicate.columns]
+            partitions = partition_bounds(metadata, files, chosen)
             if partitions is not None:
-                reasons = by_statistics(predicate, partitions)
-                files = files.filter(pa.array([reason is None for reason in reasons], pa.bool_()))
+                files = files.filter(predicate.ruled_out(partitions).is_null())
         frame = files_frame(metadata, files, self._number)
         return with_bounds(frame, file_bounds(self._log, metadata, files, fields)) if statistics else frame
 
     def file_count(self) -> int | None:
-        return 0 if self._number is None else len(live_rows(self._metadata.data_files, self._number))
+        return 0 if self._number is None else int(live_mask(self._metadata.rows["data_file"], self._number).sum())
 
     def plan(self, predicate: Predicate | None = None) -> ReadPlan:
         return planning.plan(self._log, self._metadata, self._snapshot, predicate)
@@ -160,7 +151,7 @@ class DuckLakeVersion(TableVersion):
     ) -> Iterator[pa.RecordBatch]:
         if isinstance(split.detail, DuckLakeEvents):
             return read_events(self._storage, split.detail, columns)
-        return rows.read_split(self._storage, split, columns, predicate)
+        return read_split(self._storage, split, columns, predicate)
 
     def manifests(self) -> pa.Table:
         """Return the MANIFESTS frame: the catalog's rows of each version, as if each were a manifest. Reads nothing."""
@@ -179,7 +170,7 @@ class DuckLakeVersion(TableVersion):
                     " lists them.",
                 )
             )
-        return changes_frame(metadata, [version], whole_first=True).select(frames.ENTRIES.names)
+        return entries_frame(metadata, version)
 
     def health_facts(self) -> HealthFacts:
         metadata = self._metadata
@@ -211,31 +202,25 @@ class DuckLakeVersion(TableVersion):
 def table_schema(metadata: DuckLakeMetadata, snapshot: int) -> TableSchema:
     """Return the schema at a snapshot. Partition keys are the columns of identity transforms."""
     fields = metadata.fields_at(snapshot)
-    comments = {
-        row["column_id"]: row["value"]
-        for row in live_rows(metadata.column_tags, snapshot).to_pylist()
-        if row["key"] == "comment"
-    }
+    tags = live_rows(metadata.rows["column_tag"], snapshot).to_pylist()
+    comments = {row["column_id"]: row["value"] for row in tags if row["key"] == "comment"}
     columns = tuple(
         Column(
             id=field.id,
             name=field.name,
-            type=type_text(field) if field.type in NESTED else field.type,
+            type=type_text(field),
             nullable=field.nullable,
             comment=comments.get(field.id),
         )
         for field in fields
     )
     names = {field.id: field.name for field in fields}
-    keys = [
-        names[field.id]
-        for field, transform in metadata.partition_fields(metadata.partition_at(snapshot))
-        if transform == "identity" and field is not None and field.id in names
-    ]
+    specs = metadata.partition_fields(metadata.partition_at(snapshot))
+    keys = [names.get(field.id) for field, transform in specs if transform == "identity" and field is not None]
     return TableSchema(
-        id=metadata.schema_version(snapshot) if snapshot in metadata.snapshot_ids else None,
+        id=metadata.value_at(snapshot, "schema_version") if snapshot in metadata.snapshot_ids else None,
         columns=columns,
-        partition_keys=tuple(keys),
+        partition_keys=tuple(name for name in keys if name is not None),
         primary_keys=(),
     )
 

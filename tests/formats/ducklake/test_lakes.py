@@ -10,17 +10,23 @@ from pathlib import Path
 
 import pytest
 
-from snapshot_explorer import find_tables, open_lake, open_table
+from snapshot_explorer import find_tables, open_lake, open_table, samples
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotNotFoundError, TableNotFoundError
 from tests.support import logical_counts
 
 LAKES = Path(__file__).parents[2] / "data" / "ducklake"
 SHOP, PARTS = LAKES / "shop" / "shop.ducklake", LAKES / "parts" / "parts.sqlite"
-CASES = [(SHOP, "orders"), (SHOP, "audit"), (PARTS, "events")]
+FESTIVAL = Path(samples.__file__).parent / "festival" / "festival.ducklake"
+CASES = [
+    (SHOP, "orders"),
+    (SHOP, "audit"),
+    (PARTS, "events"),
+    *((FESTIVAL, n) for n in ("tickets", "refunds", "daily")),
+]
 
 
 def expected(catalog, table):
-    return json.loads((catalog.parent / "rows.json").read_text(encoding="utf-8"))[table]
+    return json.loads((LAKES / catalog.parent.name / "rows.json").read_text(encoding="utf-8"))[table]
 
 
 def plain(value):
@@ -55,7 +61,9 @@ def test_row_changes_lead_from_each_version_to_the_next(catalog, name):
 
 @pytest.mark.parametrize(("catalog", "name"), CASES, ids=[name for _, name in CASES])
 def test_the_rows_of_commits_are_those_that_differ(catalog, name):
-    assert logical_counts.check(open_table(catalog, table=name)) > 0
+    counted = logical_counts.check(open_table(catalog, table=name))
+
+    assert counted > 0 or name == "refunds"  # whose rows a flush moved into one file
 
 
 def test_the_history_of_rows_is_the_states_of_all_versions():

@@ -14,8 +14,6 @@ import shutil
 from pathlib import Path
 
 import duckdb
-import duckdb_extension_ducklake
-import duckdb_extension_sqlite_scanner
 
 ROOT = Path("tests/data/ducklake")
 SHOP = (
@@ -100,6 +98,9 @@ def shrink(catalog):
 
 
 def connect(catalog):
+    import duckdb_extension_ducklake  # only where lakes are written
+    import duckdb_extension_sqlite_scanner
+
     connection = duckdb.connect()
     for package in (duckdb_extension_ducklake, duckdb_extension_sqlite_scanner):
         (file,) = Path(package.__file__).parent.rglob("*.duckdb_extension")

@@ -12,8 +12,8 @@ import pyarrow as pa
 from snapshot_explorer.core import frames
 from snapshot_explorer.core.errors import InvalidArgumentError
 from snapshot_explorer.core.records import MaintenanceSettings
-from snapshot_explorer.formats.ducklake.metadata.table_metadata import ENDLESS, DuckLakeMetadata, numbers
-from snapshot_explorer.formats.ducklake.scan.statistics import named_partitions
+from snapshot_explorer.formats.ducklake.metadata.table_metadata import DuckLakeMetadata, numbers, option
+from snapshot_explorer.formats.ducklake.scan.statistics import partition_maps
 from snapshot_explorer.formats.expiry import (
     Expiry,
     Mask,
@@ -27,7 +27,6 @@ from snapshot_explorer.formats.settings import SettingsReader, parse_bytes
 
 _OPTION = "expire_older_than"
 _TARGET = 512_000_000
-_MB = 1_000_000
 
 
 def settings_of(properties: Mapping[str, str], name: str) -> MaintenanceSettings:
@@ -64,22 +63,22 @@ def expiry_of(metadata: DuckLakeMetadata, rule: RetentionRule) -> Expiry:
         raise InvalidArgumentError(
             "DuckLake expires snapshots by their age, not by their number: leave keep_last out. Give an age as keep."
         )
-    text = metadata.option(_OPTION)
+    text = option(metadata.rows["metadata"], _OPTION)
     keep = rule.keep if rule.keep is not None else None if text is None else parse_duration(text)
     existing = metadata.snapshot_ids
     expires = np.zeros(len(existing), np.bool_)
     if keep is not None:
-        times = metadata.snapshots.column("snapshot_time").to_pylist()
         limit = check_age(rule.now, keep)
-        expires = np.asarray([at is not None and at < limit for at in times], np.bool_)
-        expires[-1:] = False
-    kept = existing[~expires]
-    files, deletes = (_freed(rows, existing, kept) for rows in (metadata.data_files, metadata.delete_files))
-    freed = pa.concat_tables([_frame(metadata, "data", files), _frame(metadata, "deletes", deletes)])
+        times = metadata.rows["snapshot"].column("snapshot_time").to_pylist()
+        expires[:-1] = [at is not None and at < limit for at in times[:-1]]
+    files, deletes = (
+        _freed(metadata.rows[name], existing, existing[~expires]) for name in ("data_file", "delete_file")
+    )
+    partitions = partition_maps(metadata, files)
     unread = text is not None and rule.keep is None and keep is None
     return Expiry(
-        versions=_versions(metadata, frozenset(existing[expires].tolist())),
-        freed=freed,
+        versions=_versions(metadata, expires),
+        freed=pa.concat_tables([_frame(files, what="data", partition=partitions), _frame(deletes, what="deletes")]),
         holders=_holders(metadata, files),
         rules=((_OPTION, _rule_text(keep, rule, text)),),
         commands=(("DuckDB", _command(limit)),) if keep is not None and expires.any() else (),
@@ -113,38 +112,34 @@ def _freed(rows: pa.Table, existing: np.ndarray, kept: np.ndarray) -> pa.Table:
     return rows.filter(pa.array(seen(existing) & ~seen(kept)))
 
 
-def _frame(metadata: DuckLakeMetadata, what: str, rows: pa.Table) -> pa.Table:
-    ends = pa.array([None if end == ENDLESS else end for end in numbers(rows, "end_snapshot").tolist()], pa.int64())
-    partitions = [list(item.items()) for item in named_partitions(metadata, rows)] if what == "data" else None
+def _frame(rows: pa.Table, **known: object) -> pa.Table:
     columns = {
-        "what": what,
         "path": rows.column("location"),
-        "partition": partitions if partitions is None else pa.array(partitions, frames.PARTITION),
         "size_bytes": rows.column("file_size_bytes"),
-        "removed_version": ends,
+        "removed_version": rows.column("end_snapshot"),
     }
-    return frames.table_of(frames.FREED, {name: value for name, value in columns.items() if value is not None})
+    return frames.table_of(frames.FREED, columns | known)
 
 
-def _versions(metadata: DuckLakeMetadata, expired: frozenset[int]) -> pa.Table:
-    newest = int(metadata.snapshot_ids[-1])
-    rows = []
-    for version in metadata.versions.tolist():
-        time = metadata.snapshots.column("snapshot_time")[metadata.index_of(version)].as_py()
-        outcome, because = "kept", "the newest snapshot" if version == newest else "not older than the age to keep"
-        if version in expired:
-            outcome, because = "lost", "the snapshot is older than the age to keep"
-        rows.append({"version": version, "committed_at": _millis(time), "outcome": outcome, "because": because})
-    return pa.Table.from_pylist(rows, frames.RETAINED)
-
-
-def _millis(time: datetime | None) -> datetime | None:
-    return None if time is None else time.replace(microsecond=time.microsecond // 1000 * 1000)
+def _versions(metadata: DuckLakeMetadata, expires: Mask) -> pa.Table:
+    """Return the RETAINED frame of the versions. Which snapshots expire is in their order."""
+    at = np.searchsorted(metadata.snapshot_ids, metadata.versions)
+    times = metadata.rows["snapshot"].column("snapshot_time").take(pa.array(at, pa.int64()))
+    newest = len(expires) - 1
+    texts = ("not older than the age to keep", "the snapshot is older than the age to keep", "the newest snapshot")
+    columns = {
+        "version": pa.array(metadata.versions, pa.int64()),
+        "committed_at": times.cast(frames.RETAINED.field("committed_at").type, safe=False),
+        "outcome": ["lost" if lost else "kept" for lost in expires[at].tolist()],
+        "because": [texts[2 if index == newest else int(expires[index])] for index in at.tolist()],
+    }
+    return frames.table_of(frames.RETAINED, columns)
 
 
 def _holders(metadata: DuckLakeMetadata, freed: pa.Table) -> pa.Table:
-    ended = metadata.data_files.filter(pa.array(numbers(metadata.data_files, "end_snapshot") < ENDLESS))
-    sizes = dict(zip(*(ended.column(name).to_pylist() for name in ("location", "file_size_bytes")), strict=True))
-    paths = frozenset(sizes) - frozenset(freed.column("location").to_pylist())
+    """Return the HOLDERS frame: the kept versions hold the files that ended and are not freed."""
+    ended = metadata.rows["data_file"].filter(metadata.rows["data_file"].column("end_snapshot").is_valid())
+    sizes = dict(zip(ended.column("location").to_pylist(), ended.column("file_size_bytes").to_pylist(), strict=True))
+    paths = sizes.keys() - frozenset(freed.column("location").to_pylist())
     row = holder("kept versions", None, version=None, sizes=sizes, paths=paths, exclusive=paths)
     return pa.Table.from_pylist([row], frames.HOLDERS)

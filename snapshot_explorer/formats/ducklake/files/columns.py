@@ -4,7 +4,7 @@ Source: DuckLake specification 1.0, "Field Identifiers", "Name Mapping"; referen
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from urllib.parse import unquote
 
 import pyarrow as pa
@@ -14,12 +14,10 @@ from snapshot_explorer.core import resources
 from snapshot_explorer.core.errors import CorruptTableError, UnsupportedFeatureError
 from snapshot_explorer.core.hints import Message
 from snapshot_explorer.formats.ducklake.files.values import cast_texts, conform_leaf, default_value, other_type
-from snapshot_explorer.formats.ducklake.metadata.data_types import LakeField, arrow_type, type_text
+from snapshot_explorer.formats.ducklake.metadata.data_types import NESTED, LakeField, arrow_type, type_text
 from snapshot_explorer.formats.features import LEAVE_OUT
 
 _FIELD_ID = b"PARQUET:field_id"
-ROW_ID, SNAPSHOT_ID = 2147483540, 2147483539
-"""The field ids of the row id and the snapshot of a row in data files."""
 _HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 
 
@@ -54,15 +52,15 @@ def file_columns(
         positions: The columns of the table in order, for files without ids and mapping.
     """
     if mapping is not None:
-        return tuple(_with_names(field, mapping) for field in schema)
-    columns = tuple(_column(field) for field in schema)
-    if any(_has_id(column) for column in columns):
+        return tuple(_with_names(column, mapping) for column in schema)
+    columns = tuple(map(_column, schema))
+    if any(map(_has_id, columns)):
         return columns
-    return tuple(_by_position(column, field) for column, field in zip(columns, positions, strict=False))
+    return tuple(_by_position(column, item) for column, item in zip(columns, positions, strict=False))
 
 
-def _parts(field: pa.Field) -> Sequence[pa.Field]:
-    dtype = field.type
+def _parts(column: pa.Field) -> Sequence[pa.Field]:
+    dtype = column.type
     if pa.types.is_struct(dtype):
         return list(dtype)
     if pa.types.is_map(dtype):
@@ -70,44 +68,39 @@ def _parts(field: pa.Field) -> Sequence[pa.Field]:
     return (dtype.value_field,) if hasattr(dtype, "value_field") else ()
 
 
-def _column(field: pa.Field) -> FileColumn:
-    number = (field.metadata or {}).get(_FIELD_ID)
-    return FileColumn(
-        id=int(number) if number is not None and number.lstrip(b"-").isdigit() else None,
-        name=field.name,
-        type=field.type,
-        children=tuple(map(_column, _parts(field))),
-    )
+def _column(column: pa.Field) -> FileColumn:
+    number = (column.metadata or {}).get(_FIELD_ID, b"")
+    own = int(number) if number.lstrip(b"-").isdigit() else None
+    return FileColumn(id=own, name=column.name, type=column.type, children=tuple(map(_column, _parts(column))))
 
 
 def _has_id(column: FileColumn) -> bool:
     return column.id is not None or any(map(_has_id, column.children))
 
 
-def _by_position(column: FileColumn, field: LakeField) -> FileColumn:
-    children = tuple(_by_position(child, part) for child, part in zip(column.children, field.children, strict=False))
-    return FileColumn(id=field.id, name=column.name, type=column.type, children=children)
+def _by_position(column: FileColumn, item: LakeField) -> FileColumn:
+    children = tuple(_by_position(child, part) for child, part in zip(column.children, item.children, strict=False))
+    return replace(column, id=item.id, children=children)
 
 
-def _with_names(field: pa.Field, mapping: Sequence[MappedName]) -> FileColumn:
+def _with_names(column: pa.Field, mapping: Sequence[MappedName]) -> FileColumn:
     """Return a column with the ids of a mapping. Names compare exactly first, then without case."""
-    stored = [item for item in mapping if not item.is_partition]
-    mapped = next((item for item in stored if item.name == field.name), None) or next(
-        (item for item in stored if item.name.lower() == field.name.lower()), None
-    )
-    return _mapped(field, mapped)
+    names = [(item.name, item) for item in mapping if not item.is_partition]
+    folded = {name.lower(): item for name, item in reversed(names)}
+    return _mapped(column, dict(reversed(names)).get(column.name) or folded.get(column.name.lower()))
 
 
-def _mapped(field: pa.Field, mapped: MappedName | None) -> FileColumn:
-    parts, below = _parts(field), () if mapped is None else mapped.children
-    if pa.types.is_struct(field.type):
+def _mapped(column: pa.Field, mapped: MappedName | None) -> FileColumn:
+    parts, below = _parts(column), () if mapped is None else mapped.children
+    if pa.types.is_struct(column.type):
         children = tuple(_with_names(part, below) for part in parts)
     elif len(below) == len(parts):  # a list, or a map, whose mapping has keys first
         ordered = sorted(below, key=lambda item: item.name.lower() == "value") if len(parts) > 1 else below
-        children = tuple(_mapped(part, item) for part, item in zip(parts, ordered, strict=True))
+        children = tuple(map(_mapped, parts, ordered))
     else:
         children = tuple(_mapped(part, None) for part in parts)
-    return FileColumn(id=None if mapped is None else mapped.id, name=field.name, type=field.type, children=children)
+    own = None if mapped is None else mapped.id
+    return FileColumn(id=own, name=column.name, type=column.type, children=children)
 
 
 def partition_constants(
@@ -117,22 +110,22 @@ def partition_constants(
 
     Source: reference, "Added files and name mapping".
     """
-    by_id = {field.id: field for field in fields}
+    by_id = {item.id: item for item in fields}
     folders = dict(part.split("=", 1) for part in path.split("/")[:-1] if "=" in part)
+    folded = {name.lower(): text for name, text in folders.items()}
     result = {}
-    for item in mapping or ():
-        field = None if item.id is None else by_id.get(item.id)
-        if not item.is_partition or field is None:
+    for mapped in mapping or ():
+        item = by_id.get(mapped.id or 0)
+        if not mapped.is_partition or item is None:
             continue
-        texts = {name.lower(): text for name, text in folders.items()} | folders
-        text = texts.get(item.name, texts.get(item.name.lower()))
+        text = folders.get(mapped.name, folded.get(mapped.name.lower()))
         if text is None:
             raise CorruptTableError(
-                f"The data file {path} has the column {item.name!r} in its path by its mapping, but the path has no "
-                f"folder {item.name}=. The catalog is damaged; compare it with a copy."
+                f"The data file {path} has the column {mapped.name!r} in its path by its mapping, but the path has no "
+                f"folder {mapped.name}=. The catalog is damaged; compare it with a copy."
             )
         value = None if text == _HIVE_NULL else unquote(text)
-        result[field.id] = conform_leaf(cast_texts(pa.array([value], pa.string()), field), field)[0]
+        result[item.id] = conform_leaf(cast_texts(pa.array([value], pa.string()), item), item)[0]
     return result
 
 
@@ -143,7 +136,11 @@ class Projection:
     targets: tuple[tuple[LakeField, FileColumn | None], ...]
     """The requested columns in order, each with its column in the file; None if the file lacks it."""
     constants: Mapping[int, pa.Scalar]
-    path: str
+    """The values of columns that the file lacks, by column id; for others their initial default."""
+    shown: str
+    """The file, for messages."""
+    texts: Mapping[str, LakeField] = field(default_factory=dict)
+    """Columns of the file that are DuckDB's text, each with the type of the values."""
 
     @property
     def names(self) -> list[str]:
@@ -152,9 +149,12 @@ class Projection:
 
 
 def projection(
-    fields: Sequence[LakeField], columns: Sequence[FileColumn], constants: Mapping[int, pa.Scalar], path: str
+    fields: Sequence[LakeField], columns: Sequence[FileColumn], constants: Mapping[int, pa.Scalar], shown: str
 ) -> Projection:
     """Return the mapping from the columns of a file to requested columns.
+
+    Args:
+        constants: Values of columns, by id, even if the file contains other ones.
 
     Raises:
         CorruptTableError: Two columns of the file have one id or one name.
@@ -163,90 +163,68 @@ def projection(
     names = [column.name for column in columns]
     if len(by_id) < sum(column.id is not None for column in columns) or len(set(names)) < len(names):
         raise CorruptTableError(
-            f"The data file {path} has two columns with one field id or one name. It may be damaged; compare it with a "
-            "copy of the table."
+            f"{shown} has two columns with one field id or one name. It may be damaged; compare it with a copy of the "
+            "table."
         )
-    targets = tuple((field, None if field.id in constants else by_id.get(field.id)) for field in fields)
-    return Projection(targets=targets, constants=constants, path=path)
+    targets = tuple((item, None if item.id in constants else by_id.get(item.id)) for item in fields)
+    return Projection(targets=targets, constants=constants, shown=shown)
 
 
 def project(batch: pa.RecordBatch, mapping: Projection) -> list[pa.Array]:
     """Return the requested columns of rows of a file, in the Arrow types of the table."""
     result = []
-    for field, source in mapping.targets:
-        with _named(field, mapping.path):
+    for item, source in mapping.targets:
+        try:
             if source is None:
-                value = mapping.constants[field.id] if field.id in mapping.constants else default_value(field)
-                result.append(
-                    pa.repeat(value, batch.num_rows) if value.is_valid else pa.nulls(batch.num_rows, arrow_type(field))
-                )
-            else:
-                result.append(conform(batch.column(source.name), field, source))
+                value = mapping.constants[item.id] if item.id in mapping.constants else default_value(item)
+                result.append(_repeated(value, item, batch.num_rows))
+                continue
+            values = batch.column(source.name)
+            if source.name in mapping.texts and pa.types.is_string(values.type):
+                values = cast_texts(values, mapping.texts[source.name])
+            result.append(_conform(values, item, source))
+        except UnsupportedFeatureError as error:
+            shown = f"The column {item.name!r} of {mapping.shown} cannot be read as {type_text(item)}: {error}"
+            raise UnsupportedFeatureError(Message(f"{shown} Leave the column out with ", LEAVE_OUT, ".")) from error
+        except CorruptTableError:
+            raise
+        except (pa.ArrowException, ValueError, KeyError, OverflowError) as error:
+            resources.check(error, f"{mapping.shown} could not be read")
+            raise CorruptTableError(
+                f"The column {item.name!r} of {mapping.shown} cannot be read as {type_text(item)}: {error}."
+            ) from error
     return result
 
 
-class _named:  # noqa: N801 - a context manager
-    """Translates errors of a column into errors that name it and its file."""
-
-    def __init__(self, field: LakeField, path: str) -> None:
-        self._field, self._path = field, path
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        shown = f"The column {self._field.name!r} of {self._path} cannot be read as {type_text(self._field)}"
-        if isinstance(error, UnsupportedFeatureError):
-            raise UnsupportedFeatureError(
-                Message(f"{shown}: {error} Leave the column out with ", LEAVE_OUT, ".")
-            ) from error
-        if isinstance(error, CorruptTableError):
-            return
-        if isinstance(error, pa.ArrowException | ValueError | KeyError | OverflowError):
-            resources.check(error, f"{self._path} could not be read")
-            raise CorruptTableError(f"{shown}: {error}.") from error
+def _repeated(value: pa.Scalar, item: LakeField, rows: int) -> pa.Array:
+    return pa.repeat(value, rows) if value.is_valid else pa.nulls(rows, arrow_type(item))
 
 
-named_in_errors = _named
-
-
-def conform(values: pa.Array, field: LakeField, source: FileColumn) -> pa.Array:
+def _conform(values: pa.Array, item: LakeField, source: FileColumn) -> pa.Array:
     """Return values of a file cast to the Arrow type of a column, parts of nested values by their ids."""
-    target = arrow_type(field)
-    values = plain(values)
-    match field.type:
-        case "struct":
-            if not isinstance(values, pa.StructArray):
-                raise other_type(values, field)
-            by_id = {child.id: index for index, child in enumerate(source.children) if child.id is not None}
-            stored = values.flatten() if values.null_count else [values.field(i) for i in range(values.type.num_fields)]
-            children = []
-            for child in field.children:
-                index = by_id.get(child.id)
-                if index is None:
-                    value = default_value(child)
-                    children.append(
-                        pa.repeat(value, len(values)) if value.is_valid else pa.nulls(len(values), arrow_type(child))
-                    )
-                else:
-                    children.append(conform(stored[index], child, source.children[index]))
-            return with_fields(values, target, children)
-        case "list":
-            if isinstance(values, pa.MapArray) or not hasattr(values.type, "value_type"):
-                raise other_type(values, field)
-            values = as_list(values)
-            return with_items(values, target, conform(values.values, field.children[0], source.children[0]))
-        case "map":
-            if not isinstance(values, pa.MapArray):
-                raise other_type(values, field)
-            keys, items = (
-                conform(part, child, inner)
-                for part, child, inner in zip((values.keys, values.items), field.children, source.children, strict=True)
-            )
-            return with_entries(values, target, keys, items)
-    return conform_leaf(values, field)
+    if item.type not in NESTED:
+        return conform_leaf(values, item)
+    target, values = arrow_type(item), plain(values)
+    if item.type == "struct" and isinstance(values, pa.StructArray):
+        by_id = {child.id: index for index, child in enumerate(source.children) if child.id is not None}
+        stored = values.flatten() if values.null_count else [values.field(i) for i in range(values.type.num_fields)]
+        children = [
+            _conform(stored[by_id[child.id]], child, source.children[by_id[child.id]])
+            if child.id in by_id
+            else _repeated(default_value(child), child, len(values))
+            for child in item.children
+        ]
+        return with_fields(values, target, children)
+    if item.type == "list" and not isinstance(values, pa.MapArray) and hasattr(values.type, "value_type"):
+        values = as_list(values)
+        return with_items(values, target, _conform(values.values, item.children[0], source.children[0]))
+    if item.type == "map" and isinstance(values, pa.MapArray):
+        parts = zip((values.keys, values.items), item.children, source.children, strict=True)
+        return with_entries(values, target, *(_conform(part, child, inner) for part, child, inner in parts))
+    raise other_type(values, item)
 
 
-def columns_like(field: LakeField, name: str) -> FileColumn:
+def columns_like(item: LakeField, name: str) -> FileColumn:
     """Return the column of values that have the parts of a field, in its order, under any names."""
-    children = tuple(columns_like(child, child.name) for child in field.children)
-    return FileColumn(id=field.id, name=name, type=pa.null(), children=children)
+    children = tuple(columns_like(child, child.name) for child in item.children)
+    return FileColumn(id=item.id, name=name, type=pa.null(), children=children)

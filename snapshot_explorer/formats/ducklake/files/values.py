@@ -4,8 +4,10 @@ Source: DuckLake specification 1.0, "Data Types"; reference, "Types", "Inlined d
 """
 
 import re
+import struct
 from collections.abc import Callable, Mapping
 from functools import lru_cache
+from typing import Any
 from uuid import UUID
 
 import numpy as np
@@ -17,7 +19,10 @@ from snapshot_explorer.core.errors import UnsupportedFeatureError
 from snapshot_explorer.core.old_libraries import installed_version, is_older
 from snapshot_explorer.formats.ducklake import features
 from snapshot_explorer.formats.ducklake.metadata.data_types import (
+    INTEGERS,
     NESTED,
+    TIMESTAMPS,
+    WIDE_INTEGERS,
     LakeField,
     arrow_type,
     root_of,
@@ -32,7 +37,6 @@ _INTEGERS = (pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint1
 _STRINGS = (pa.string(), pa.large_string(), pa.string_view())
 _UUID_BYTES = 16
 _INTERVAL_BYTES = 12
-_WHOLE = re.compile(r"-?\d+")
 _ZONED = re.compile(r"(\d\d):(\d\d):(\d\d)(?:\.(\d{1,6}))?([+-])(\d\d)(?::?(\d\d))?(?::?(\d\d))?")
 _DAY = 86_400_000_000
 _AS_TEXT = frozenset(("varchar", "json", "uuid", "int128", "uint128", "timetz"))
@@ -59,84 +63,66 @@ def conform_leaf(values: pa.Array, field: LakeField) -> pa.Array:
     values = plain(values)
     if pa.types.is_null(values.type) or field.type == "unknown":
         return pa.nulls(len(values), target)
-    return _LEAVES[root_of(field.type)](values, field, target)
-
-
-def _integer(values: pa.Array, field: LakeField, target: pa.DataType) -> pa.Array:
-    if values.type not in _INTEGERS:
+    root = root_of(field.type)
+    if not _CASTS[root](values.type, target):
         raise other_type(values, field)
-    return values.cast(target)
+    convert = _CONVERSIONS.get(root)
+    return values.cast(target) if convert is None else convert(values, target)
 
 
-def _boolean(values: pa.Array, field: LakeField, target: pa.DataType) -> pa.Array:
-    if values.type not in (pa.bool_(), pa.int64()):  # SQLite has numbers
-        raise other_type(values, field)
-    return values.cast(target)
+def _is_bytes(stored: pa.DataType) -> bool:
+    return (stored in TEXTS and stored not in _STRINGS) or pa.types.is_fixed_size_binary(stored)
 
 
-def _wide_integer(values: pa.Array, field: LakeField, target: pa.DataType) -> pa.Array:
+def _is_narrower_decimal(stored: pa.DataType, target: pa.DataType) -> bool:
+    if not pa.types.is_decimal(stored) or target.scale < stored.scale:
+        return False
+    return bool(target.precision - target.scale >= stored.precision - stored.scale)
+
+
+def _is_wide_integer(stored: pa.DataType) -> bool:
+    is_whole = stored in _INTEGERS or (pa.types.is_decimal(stored) and not stored.scale)
+    return is_whole or stored in _STRINGS or pa.types.is_floating(stored)
+
+
+_CASTS: Mapping[str, Callable[[pa.DataType, pa.DataType], bool]] = {
+    **dict.fromkeys(INTEGERS, lambda stored, _: stored in _INTEGERS),
+    **dict.fromkeys(WIDE_INTEGERS, lambda stored, _: _is_wide_integer(stored)),
+    **dict.fromkeys(("float32", "float64"), lambda stored, target: stored in (pa.float32(), target)),
+    **dict.fromkeys(("varchar", "json"), lambda stored, _: stored in TEXTS),
+    **dict.fromkeys(("blob", "geometry"), lambda stored, _: _is_bytes(stored)),
+    **dict.fromkeys(("time", "time_ns"), lambda stored, _: pa.types.is_time(stored)),
+    **dict.fromkeys(TIMESTAMPS, lambda stored, _: pa.types.is_timestamp(stored)),
+    "boolean": lambda stored, _: stored in (pa.bool_(), pa.int64()),  # SQLite has numbers
+    "date": lambda stored, _: pa.types.is_date(stored),
+    "decimal": _is_narrower_decimal,
+    "interval": lambda stored, _: stored == pa.binary(_INTERVAL_BYTES),
+    "timetz": lambda stored, _: stored in _STRINGS or pa.types.is_time(stored),
+    "uuid": lambda stored, _: stored in _STRINGS or stored == pa.binary(_UUID_BYTES),
+    "variant": lambda stored, _: pa.types.is_struct(stored),
+}
+"""Whether values of an Arrow type are read as a type of the table, by that type without its parameters."""
+
+
+def _each(values: pa.Array, target: pa.DataType, convert: Callable[[Any], object]) -> pa.Array:
+    return pa.array([None if value is None else convert(value) for value in values.to_pylist()], target)
+
+
+def _wide_integers(values: pa.Array, target: pa.DataType) -> pa.Array:
     """Return 128-bit integers as text. Data files contain doubles: the stored double is the value."""
-    if values.type in _STRINGS:
-        wrong = next((text for text in values.to_pylist() if text is not None and not _WHOLE.fullmatch(text)), None)
-        if wrong is not None:
-            raise ValueError(f"{wrong[:50]!r} is no integer")
+    return _each(values, target, lambda value: str(int(value)))
+
+
+def _uuids(values: pa.Array, target: pa.DataType) -> pa.Array:
+    return (
+        values.cast(target) if values.type in _STRINGS else _each(values, target, lambda value: str(UUID(bytes=value)))
+    )
+
+
+def _zoned_times(values: pa.Array, target: pa.DataType) -> pa.Array:
+    if pa.types.is_time(values.type):
         return values.cast(target)
-    if pa.types.is_floating(values.type):
-        return pa.array([None if value is None else str(int(value)) for value in values.to_pylist()], target)
-    if values.type in _INTEGERS or (pa.types.is_decimal(values.type) and not values.type.scale):
-        return pa.array([None if value is None else str(int(value)) for value in values.to_pylist()], target)
-    raise other_type(values, field)
-
-
-def _float(values: pa.Array, field: LakeField, target: pa.DataType) -> pa.Array:
-    if values.type not in ((pa.float32(),) if target == pa.float32() else (pa.float32(), pa.float64())):
-        raise other_type(values, field)
-    return values.cast(target)
-
-
-def _decimal(values: pa.Array, field: LakeField, target: pa.DataType) -> pa.Array:
-    if not pa.types.is_decimal(values.type):
-        raise other_type(values, field)
-    more = target.scale - values.type.scale
-    if more < 0 or target.precision - target.scale < values.type.precision - values.type.scale:
-        raise other_type(values, field)
-    return values.cast(target)
-
-
-def _text(values: pa.Array, field: LakeField, target: pa.DataType) -> pa.Array:
-    if values.type not in TEXTS:
-        raise other_type(values, field)
-    return values.cast(target)
-
-
-def _uuid(values: pa.Array, field: LakeField, target: pa.DataType) -> pa.Array:
-    if values.type in _STRINGS:
-        return values.cast(target)
-    if values.type != pa.binary(_UUID_BYTES):
-        raise other_type(values, field)
-    return pa.array([None if value is None else str(UUID(bytes=value)) for value in values.to_pylist()], target)
-
-
-def _bytes(values: pa.Array, field: LakeField, target: pa.DataType) -> pa.Array:
-    if values.type in _STRINGS or (values.type not in TEXTS and not pa.types.is_fixed_size_binary(values.type)):
-        raise other_type(values, field)
-    return values.cast(target)
-
-
-def _date(values: pa.Array, field: LakeField, target: pa.DataType) -> pa.Array:
-    if not pa.types.is_date(values.type):
-        raise other_type(values, field)
-    return values.cast(target)
-
-
-def _time(values: pa.Array, field: LakeField, target: pa.DataType) -> pa.Array:
-    if field.type == "timetz" and values.type in _STRINGS:
-        return pa.array([None if text is None else _utc_micros(text) for text in values.to_pylist()], pa.int64()).view(
-            target
-        )
-    if not pa.types.is_time(values.type):
-        raise other_type(values, field)
-    return values.cast(target)
+    return _each(values, pa.int64(), _utc_micros).view(target)
 
 
 def _utc_micros(text: str) -> int:
@@ -150,56 +136,37 @@ def _utc_micros(text: str) -> int:
     return (micros - (shift if sign == "+" else -shift)) % _DAY
 
 
-def _timestamp(values: pa.Array, field: LakeField, target: pa.DataType) -> pa.Array:
-    if not pa.types.is_timestamp(values.type):
-        raise other_type(values, field)
+def _timestamps(values: pa.Array, target: pa.DataType) -> pa.Array:
+    """Return timestamps; whether the file marks them as UTC does not matter."""
     return values.view(pa.timestamp(values.type.unit)).cast(pa.timestamp(target.unit)).view(target)
 
 
-def _interval(values: pa.Array, field: LakeField, target: pa.DataType) -> pa.Array:
+def _intervals(values: pa.Array, target: pa.DataType) -> pa.Array:
     """Return intervals; data files have 12 bytes: months, days and milliseconds, little-endian."""
-    if values.type != pa.binary(_INTERVAL_BYTES):
-        raise other_type(values, field)
-    parts = [None if value is None else np.frombuffer(value, "<u4").astype(np.int64) for value in values.to_pylist()]
-    signed = [
-        None
-        if part is None
-        else (
-            int(np.int32(part[0].astype(np.uint32).view(np.int32))),
-            int(part[1].astype(np.uint32).view(np.int32)),
-            int(part[2]) * 1_000_000,
-        )
-        for part in parts
-    ]
-    return pa.array([None if part is None else pa.MonthDayNano(part) for part in signed], target)
+
+    def interval(value: bytes) -> pa.MonthDayNano:
+        months, days, millis = struct.unpack("<iiI", value)
+        return pa.MonthDayNano((months, days, millis * 1_000_000))
+
+    return _each(values, target, interval)
 
 
-def _variant(values: pa.Array, field: LakeField, target: pa.DataType) -> pa.Array:
-    if not isinstance(values, pa.StructArray):
-        raise other_type(values, field)
+def _variants(values: pa.Array, target: pa.DataType) -> pa.Array:
     whole = variant_columns.unshred_variants(values, target)
     # Below a null variant DuckDB has nulls, which Spark does not accept there.
     children = [pc.fill_null(whole.field(index), b"") for index in range(target.num_fields)]
     return pa.StructArray.from_arrays(children, fields=list(target), mask=whole.is_null())
 
 
-_LEAVES: Mapping[str, Callable[[pa.Array, LakeField, pa.DataType], pa.Array]] = {
-    **dict.fromkeys(("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"), _integer),
-    **dict.fromkeys(("int128", "uint128"), _wide_integer),
-    **dict.fromkeys(("float32", "float64"), _float),
-    **dict.fromkeys(("varchar", "json"), _text),
-    **dict.fromkeys(("blob", "geometry"), _bytes),
-    **dict.fromkeys(("time", "time_ns", "timetz"), _time),
-    **dict.fromkeys(
-        ("timestamp", "timestamp_us", "timestamp_s", "timestamp_ms", "timestamp_ns", "timestamptz"), _timestamp
-    ),
-    "boolean": _boolean,
-    "decimal": _decimal,
-    "uuid": _uuid,
-    "date": _date,
-    "interval": _interval,
-    "variant": _variant,
+_CONVERSIONS: Mapping[str, Callable[[pa.Array, pa.DataType], pa.Array]] = {
+    **dict.fromkeys(WIDE_INTEGERS, _wide_integers),
+    **dict.fromkeys(TIMESTAMPS, _timestamps),
+    "interval": _intervals,
+    "timetz": _zoned_times,
+    "uuid": _uuids,
+    "variant": _variants,
 }
+"""How values are converted that Arrow does not cast."""
 
 
 def cast_texts(texts: pa.Array, field: LakeField) -> pa.Array:

@@ -1,111 +1,145 @@
-"""The COMMITS frame of a DuckLake table: a commit is a snapshot of the catalog that touched the table."""
+"""What each snapshot changed in a table, and the COMMITS frame: a commit is a snapshot that touched the table.
+
+A snapshot is an index in the line of existing snapshots, which begins with one before the first: a row of the catalog
+lives from its first index up to the last, without that.
+"""
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
+from snapshot_explorer.arrow.arrays import from_numpy
 from snapshot_explorer.core import frames
-from snapshot_explorer.formats.ducklake.metadata.changes_made import (
-    COMPACTIONS,
-    INSERTS,
-    kind_of,
-    parse_changes,
-)
-from snapshot_explorer.formats.ducklake.metadata.table_metadata import (
-    DuckLakeMetadata,
-    live_mask,
-    numbers,
-)
+from snapshot_explorer.formats.ducklake.metadata.changes_made import INSERTS, kind_of, parse_changes
+from snapshot_explorer.formats.ducklake.metadata.table_metadata import DuckLakeMetadata, Ints, Mask, numbers
 
 _MAX_OTHERS = 100
 """The maximum number of changes of other tables in the details of a commit."""
 
 
-def rearranges_rows(words: Sequence[str]) -> bool:
-    """Return whether a commit only moved rows to other files."""
-    return bool(words) and COMPACTIONS.issuperset(words)
+@dataclass(frozen=True, kw_only=True)
+class Lifetimes:
+    """Rows of the catalog with lifetimes, as indices of snapshots."""
+
+    begins: Ints
+    """The index of the first snapshot that sees each row."""
+    ends: Ints
+    """The index of the first later snapshot that does not; the number of snapshots for a row that is there."""
+    length: int
+    """The number of snapshots."""
+
+    @property
+    def is_seen(self) -> Mask:
+        """Whether an existing snapshot sees each row."""
+        return self.begins < self.ends
+
+    def begun(self, amounts: Ints | Mask | None = None) -> Ints:
+        """Return for each snapshot the number of rows that begin at it, or their sum of amounts."""
+        return self._sums(self.begins, amounts)
+
+    def ended(self, amounts: Ints | Mask | None = None) -> Ints:
+        """Return for each snapshot the number of rows that end at it, or their sum of amounts."""
+        return self._sums(self.ends, amounts)
+
+    def live(self, amounts: Ints | Mask | None = None) -> Ints:
+        """Return for each snapshot the number of rows that live at it, or their sum of amounts."""
+        return np.cumsum(self.begun(amounts) - self.ended(amounts))
+
+    def _sums(self, indices: Ints, amounts: Ints | Mask | None) -> Ints:
+        result = np.zeros(self.length + 1, np.int64)
+        seen = self.is_seen
+        np.add.at(result, indices[seen], 1 if amounts is None else amounts[seen])
+        return result
 
 
-class VersionEvents:
-    """What the catalog's rows say about what each version changed. Each version costs what changed, not all files."""
+class TableEvents:
+    """What the rows of the catalog about a table say of each snapshot."""
 
     def __init__(self, metadata: DuckLakeMetadata) -> None:
+        """Compare the lifetimes of all rows with the existing snapshots. Reads nothing."""
+        existing = metadata.snapshot_ids
+        self._line = np.concatenate([existing[:1] - 1, existing])
+        self.files = self._lifetimes(metadata.rows["data_file"])
+        self.deletes = self._lifetimes(metadata.rows["delete_file"])
+        self.inlined = [self._lifetimes(table.rows) for table in metadata.inlined]
         self._metadata = metadata
-        files = metadata.data_files
-        self._begins, self._ends = (numbers(files, name) for name in ("begin_snapshot", "end_snapshot"))
-        rows = numbers(files, "record_count")
-        self._by_begin, self._by_end = (np.argsort(values, kind="stable") for values in (self._begins, self._ends))
-        self._sorted_begins, self._sorted_ends = self._begins[self._by_begin], self._ends[self._by_end]
-        self._rows_begun, self._rows_ended = (
-            np.concatenate([[0], np.cumsum(rows[order])]) for order in (self._by_begin, self._by_end)
-        )
-        deletes, inlined = metadata.delete_files, metadata.inlined_deletes
-        self._delete_begins, self._delete_ends = (numbers(deletes, n) for n in ("begin_snapshot", "end_snapshot"))
-        self._delete_lasts = numbers(deletes, "partial_max", -1)
-        self._inlined_deletes = numbers(inlined, "begin_snapshot")
-        self._with_deletes = {*deletes.column("data_file_id").to_pylist(), *inlined.column("file_id").to_pylist()}
-        of_file = dict(zip(files.column("data_file_id").to_pylist(), self._begins.tolist(), strict=True))
-        self._partials = np.asarray(
-            [(of_file[number], partial.last) for number, partial in metadata.partials.items()], np.int64
-        ).reshape(-1, 2)
 
-    def before(self, version: int) -> int:
-        """Return the existing snapshot before a version; the one before the version itself if it has expired."""
-        index = self._metadata.index_of(version)
-        return int(self._metadata.snapshot_ids[index - 1]) if index else version - 1
+    def _lifetimes(self, rows: pa.Table) -> Lifetimes:
+        begins, ends = (np.searchsorted(self._line, numbers(rows, name)) for name in ("begin_snapshot", "end_snapshot"))
+        return Lifetimes(begins=begins, ends=ends, length=len(self._line))
 
-    def added(self, version: int) -> pa.Table:
-        """Return the data files that a version has and the snapshot before it lacks."""
-        first, last = np.searchsorted(self._sorted_begins, (self.before(version), version), side="right")
-        chosen = self._by_begin[first:last]
-        return self._files(chosen[self._ends[chosen] > version])
+    def indices(self, versions: Ints) -> Ints:
+        """Return the indices of existing snapshots."""
+        return np.searchsorted(self._line, versions)
 
-    def removed(self, version: int) -> pa.Table:
-        """Return the data files that the snapshot before a version has and the version lacks."""
-        before = self.before(version)
-        first, last = np.searchsorted(self._sorted_ends, (before, version), side="right")
-        chosen = self._by_end[first:last]
-        return self._files(chosen[self._begins[chosen] <= before])
+    def follows(self, indices: Ints) -> Mask:
+        """Return whether the snapshot before each has not expired."""
+        return np.asarray(self._line[indices] - self._line[indices - 1] == 1, np.bool_)
 
-    def _files(self, indices: np.ndarray) -> pa.Table:
-        return self._metadata.data_files.take(pa.array(np.sort(indices), pa.int64()))
+    def inlined_rows(self) -> tuple[Ints, Ints, Ints]:
+        """Return for each snapshot the numbers of inlined rows that begin, that end, and that live."""
+        begun, ended = np.zeros((2, len(self._line) + 1), np.int64)
+        for table in self.inlined:
+            begun, ended = begun + table.begun(), ended + table.ended()
+        return begun, ended, np.cumsum(begun - ended)
 
-    def inserted_inlined(self, version: int) -> int:
-        """Return the number of inlined rows that a version has and the snapshot before it lacks."""
-        before = self.before(version)
-        return sum(int((live_mask(t.rows, version) & ~live_mask(t.rows, before)).sum()) for t in self._metadata.inlined)
+    def unknown_added(self) -> Mask:
+        """Return for each snapshot whether it is unknown how many rows it adds: some are in merged files."""
+        begins, lasts = self._ranges_of_partials()
+        return self._in_ranges(begins, self.indices(lasts) + 1)
 
-    def removed_rows(self, version: int, removed: pa.Table) -> int | None:
-        """Return the number of rows in removed files and of removed inlined rows; null if delete files hide some."""
-        before = self.before(version)
-        is_new = (self._delete_begins <= version) & ((self._delete_begins > before) | (self._delete_lasts > before))
-        is_new_inlined = (before < self._inlined_deletes) & (self._inlined_deletes <= version)
-        has_deletes = not self._with_deletes.isdisjoint(removed.column("data_file_id").to_pylist())
-        if is_new.any() or is_new_inlined.any() or has_deletes or not self.is_known(removed):
-            return None
-        tables = self._metadata.inlined
-        ended = sum(int((live_mask(t.rows, before) & ~live_mask(t.rows, version)).sum()) for t in tables)
-        return _sum(removed, "record_count") + ended
+    def unknown_removed(self) -> Mask:
+        """Return for each snapshot whether it is unknown how many rows it removes: deletes hide some, or are new."""
+        deletes, inlined = self._metadata.rows["delete_file"], self._metadata.rows["inlined_delete"]
+        with_deletes = np.concatenate([numbers(deletes, "data_file_id"), numbers(inlined, "file_id")])
+        is_deleted = np.isin(numbers(self._metadata.rows["data_file"], "data_file_id"), with_deletes)
+        hidden = self.files.ended(self._is_partial() | is_deleted) > 0
+        begins, new = numbers(deletes, "begin_snapshot"), numbers(inlined, "begin_snapshot")
+        lasts = np.maximum(begins, numbers(deletes, "partial_max", -1))
+        return hidden | self._in_ranges(begins, self.indices(lasts) + 1) | self._in_ranges(new, self.indices(new) + 1)
 
-    def is_known(self, files: pa.Table) -> bool:
-        """Return whether all rows of files are of the snapshot at which the files begin."""
-        return not any(number in self._metadata.partials for number in files.column("data_file_id").to_pylist())
-
-    def total_rows(self, version: int) -> int | None:
-        """Return the number of rows at a version, inlined rows included; null if deletes or merged files hide some.
+    def unknown_total(self) -> Mask:
+        """Return for each snapshot whether its number of rows is unknown: deletes or merged files hide some.
 
         Source: reference, "Statistics".
         """
-        deletes = ((self._delete_begins <= version) & (version < self._delete_ends)).any()
-        hidden = ((self._partials[:, 0] <= version) & (version < self._partials[:, 1])).any()
-        if deletes or hidden or (self._inlined_deletes <= version).any():
-            return None
-        begun = np.searchsorted(self._sorted_begins, version, side="right")
-        ended = np.searchsorted(self._sorted_ends, version, side="right")
-        inlined = sum(int(live_mask(table.rows, version).sum()) for table in self._metadata.inlined)
-        return int(self._rows_begun[begun] - self._rows_ended[ended]) + inlined
+        begins, lasts = self._ranges_of_partials()
+        new = numbers(self._metadata.rows["inlined_delete"], "begin_snapshot")
+        endless = np.full(len(new), len(self._line))
+        merged = self._in_ranges(begins, self.indices(lasts))
+        return (self.deletes.live() > 0) | merged | self._in_ranges(new, endless)
+
+    def _in_ranges(self, begins: Ints, ends: Ints) -> Mask:
+        """Return for each snapshot whether it is in a range: from a snapshot on, up to an index, without that."""
+        length = len(self._line)
+        return Lifetimes(begins=self.indices(begins), ends=np.minimum(ends, length), length=length).live() > 0
+
+    def _ranges_of_partials(self) -> tuple[Ints, Ints]:
+        """Return the first and the last snapshots whose rows are in merged files."""
+        partials = self._metadata.partials.values()
+        begins, lasts = np.asarray([(item.begin, item.last) for item in partials], np.int64).reshape(-1, 2).T
+        return begins, lasts
+
+    def _is_partial(self) -> Mask:
+        return np.isin(numbers(self._metadata.rows["data_file"], "data_file_id"), list(self._metadata.partials))
+
+    def changed_files(self, indices: Ints) -> tuple[Ints, Ints, Mask]:
+        """Return the data files that snapshots remove and add, in order: the snapshot, the file, whether it is added.
+
+        Args:
+            indices: The snapshots. A returned snapshot is a position in them, a file one in ducklake_data_file.
+        """
+        ranks = np.full(len(self._line) + 1, -1, np.int64)
+        ranks[indices] = np.arange(len(indices))
+        seen = np.flatnonzero(self.files.is_seen)
+        of_files = np.concatenate([ranks[self.files.ends[seen]], ranks[self.files.begins[seen]]])
+        files, is_new = np.concatenate([seen, seen]), np.repeat([False, True], len(seen))
+        order = np.lexsort((files, is_new, of_files))
+        order = order[of_files[order] >= 0]
+        return of_files[order], files[order], is_new[order]
 
 
 def commits_frame(metadata: DuckLakeMetadata, versions: Sequence[int]) -> pa.Table:
@@ -113,68 +147,52 @@ def commits_frame(metadata: DuckLakeMetadata, versions: Sequence[int]) -> pa.Tab
 
     Counts of files are of the catalog as it is now: files that were merged later are no longer in it.
     """
-    events = VersionEvents(metadata)
-    texts = {row["snapshot_id"]: row for row in metadata.changes.to_pylist()}
-    rows = [_commit(metadata, events, version, texts.get(version, {})) for version in versions]
-    return pa.Table.from_pylist(rows, schema=frames.COMMITS)
-
-
-def _commit(
-    metadata: DuckLakeMetadata, events: VersionEvents, version: int, change: Mapping[str, str | None]
-) -> dict[str, object]:
-    index = metadata.index_of(version)
-    words = list(metadata.words.get(version, ()))
-    creates = version == metadata.begin
-    alters = not creates and bool(_altered(metadata, version))
-    kind = kind_of(words, creates=creates, comments_only=not alters)
-    shown = [*(["created_table"] if creates and "created_table" not in words else []), *words]
-    added, removed = events.added(version), events.removed(version)
-    inlined = events.inserted_inlined(version)
-    result: dict[str, object] = {
-        "version": version,
-        "committed_at": _millis(metadata, index),
-        "kind": kind,
-        "operation": ", ".join(dict.fromkeys(shown)) or None,
-        "user": change.get("author"),
-        "identifier": None,
-        "schema_id": metadata.schema_version(version),
-        "added_files": len(added),
-        "removed_files": len(removed),
-        "added_bytes": _sum(added, "file_size_bytes"),
-        "removed_bytes": _sum(removed, "file_size_bytes"),
-        "tags": [],
-        "details": _details(metadata, change),
+    events = TableEvents(metadata)
+    at = events.indices(np.asarray(versions, np.int64))
+    files, rows = events.files, metadata.rows["data_file"]
+    inlined_begun, inlined_ended, inlined_live = events.inlined_rows()
+    counts, sizes = numbers(rows, "record_count"), numbers(rows, "file_size_bytes")
+    words = [metadata.words.get(version, ()) for version in versions]
+    added, removed_files = (files.begun(counts) + inlined_begun)[at], files.ended()[at]
+    # A commit that inserted rows and shows none: they are in a merged file, which no longer says so after a migration.
+    is_lost = np.asarray([not INSERTS.isdisjoint(own) for own in words], np.bool_) & (added == 0)
+    no_added = events.unknown_added()[at] | is_lost
+    only_inserts = np.asarray([bool(own) and INSERTS.issuperset(own) for own in words], np.bool_)
+    is_inserted = only_inserts & (removed_files == 0) & ~no_added & events.follows(at)
+    changes = {row["snapshot_id"]: row for row in metadata.rows["snapshot_changes"].to_pylist()}
+    snapshots = metadata.rows["snapshot"].take(pa.array(at - 1, pa.int64()))
+    columns: dict[str, object] = {
+        "version": list(versions),
+        "committed_at": snapshots.column("snapshot_time").cast(frames.COMMITS.field("committed_at").type, safe=False),
+        "kind": [_kind(metadata, version, own) for version, own in zip(versions, words, strict=True)],
+        "operation": [_operation(metadata, version, own) for version, own in zip(versions, words, strict=True)],
+        "user": [changes.get(version, {}).get("author") for version in versions],
+        "schema_id": snapshots.column("schema_version"),
+        "added_files": files.begun()[at],
+        "removed_files": removed_files,
+        "added_rows": from_numpy(added, no_added),
+        "removed_rows": from_numpy((files.ended(counts) + inlined_ended)[at], events.unknown_removed()[at]),
+        "added_bytes": files.begun(sizes)[at],
+        "removed_bytes": files.ended(sizes)[at],
+        "rows_inserted": from_numpy(added, ~is_inserted),
+        "rows_updated": from_numpy(np.zeros(len(at), np.int64), ~is_inserted),
+        "rows_deleted": from_numpy(np.zeros(len(at), np.int64), ~is_inserted),
+        "rows_source": ["metadata" if known else None for known in is_inserted.tolist()],
+        "total_rows": from_numpy((files.live(counts) + inlined_live)[at], events.unknown_total()[at]),
+        "tags": [[]] * len(at),
+        "details": [_details(metadata, changes.get(version, {})) for version in versions],
     }
-    if events.is_known(added):
-        result["added_rows"] = _sum(added, "record_count") + inlined
-    result["removed_rows"] = events.removed_rows(version, removed)
-    only_inserts = bool(words) and INSERTS.issuperset(words) and not len(removed)
-    if only_inserts and "added_rows" in result and events.before(version) == version - 1:
-        result |= {
-            "rows_inserted": result["added_rows"],
-            "rows_updated": 0,
-            "rows_deleted": 0,
-            "rows_source": "metadata",
-        }
-    result["total_rows"] = events.total_rows(version)
-    return result
+    arrays = {name: pa.array(value) if isinstance(value, np.ndarray) else value for name, value in columns.items()}
+    return frames.table_of(frames.COMMITS, arrays)
 
 
-def _sum(files: pa.Table, name: str) -> int:
-    return sum(files.column(name).to_pylist())
+def _kind(metadata: DuckLakeMetadata, version: int, words: Sequence[str]) -> str:
+    return kind_of(words, creates=version == metadata.begin, alters=version in metadata.alterations)
 
 
-def _millis(metadata: DuckLakeMetadata, index: int) -> object:
-    value = metadata.snapshots.column("snapshot_time")[index].as_py()
-    return None if value is None else value.replace(microsecond=value.microsecond // 1000 * 1000)
-
-
-def _altered(metadata: DuckLakeMetadata, version: int) -> bool:
-    """Return whether columns, partitions, sorting or the name changed, not comments alone."""
-    rows = (metadata.columns, metadata.partition_infos, metadata.sort_infos, metadata.tables)
-    return any(
-        bool(np.any(numbers(table, name) == version)) for table in rows for name in ("begin_snapshot", "end_snapshot")
-    )
+def _operation(metadata: DuckLakeMetadata, version: int, words: Sequence[str]) -> str | None:
+    created = ["created_table"] if version == metadata.begin else []
+    return ", ".join(dict.fromkeys([*created, *words])) or None
 
 
 def _details(metadata: DuckLakeMetadata, change: Mapping[str, str | None]) -> str:
@@ -182,11 +200,6 @@ def _details(metadata: DuckLakeMetadata, change: Mapping[str, str | None]) -> st
     others: list[str] = []
     for word, value in parse_changes(change.get("changes_made")):
         (own if value == str(metadata.table_id) else others).append(f"{word}:{value}")
-    values = {
-        "changes_made": ",".join(own) or None,
-        "author": change.get("author"),
-        "commit_message": change.get("commit_message"),
-        "commit_extra_info": change.get("commit_extra_info"),
-        "other_changes": others[:_MAX_OTHERS] or None,
-    }
+    recorded = {name: change.get(name) for name in ("author", "commit_message", "commit_extra_info")}
+    values = {"changes_made": ",".join(own) or None, **recorded, "other_changes": others[:_MAX_OTHERS] or None}
     return json.dumps({name: value for name, value in values.items() if value is not None}, ensure_ascii=False)

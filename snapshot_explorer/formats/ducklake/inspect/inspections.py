@@ -3,6 +3,8 @@
 Keys of encrypted files are never in them. SQL of views is shown, and never run.
 """
 
+from collections.abc import Sequence
+
 import pyarrow as pa
 
 from snapshot_explorer.core.records import Inspection
@@ -25,18 +27,18 @@ INSPECTIONS = (
     Inspection(name="partitions", at_version=True, meaning="the columns by which new files are partitioned"),
 )
 _TABLES = {
-    "tables": "ducklake_table",
-    "views": "ducklake_view",
-    "options": "ducklake_metadata",
-    "scheduled": "ducklake_files_scheduled_for_deletion",
+    "tables": "table",
+    "views": "view",
+    "options": "metadata",
+    "scheduled": "files_scheduled_for_deletion",
 }
 
 
 def inspect_table(name: str, log: DuckLakeLog) -> pa.Table:
     """Return a metadata table of the catalog. Opens it once."""
     if name == "snapshots":
-        metadata = log.refresh()
-        return metadata.snapshots.join(metadata.changes, "snapshot_id").sort_by("snapshot_id")
+        rows = log.refresh().rows
+        return rows["snapshot"].join(rows["snapshot_changes"], "snapshot_id").sort_by("snapshot_id")
     if name not in _TABLES:
         raise unknown_inspection(name, INSPECTIONS)
     with log.place.file.reading() as reader:
@@ -46,19 +48,19 @@ def inspect_table(name: str, log: DuckLakeLog) -> pa.Table:
 def inspect_version(name: str, metadata: DuckLakeMetadata, snapshot: int) -> pa.Table:
     """Return a metadata table of a version. Reads nothing."""
     match name:
-        case "data_files":
-            return live_rows(metadata.data_files, snapshot).drop_columns(["encryption_key"])
-        case "delete_files":
-            return live_rows(metadata.delete_files, snapshot).drop_columns(["encryption_key"])
+        case "data_files" | "delete_files":
+            return live_rows(metadata.rows[name.removesuffix("s")], snapshot).drop_columns(["encryption_key"])
         case "columns":
-            return live_rows(metadata.columns, snapshot).sort_by("column_order")
+            return live_rows(metadata.rows["column"], snapshot).sort_by("column_order")
         case "inlined":
-            counts = [int(live_mask(table.rows, snapshot).sum()) for table in metadata.inlined]
-            names = [table.name for table in metadata.inlined]
-            return pa.table({"table": pa.array(names, pa.string()), "rows": pa.array(counts, pa.int64())})
+            rows = [(table.name, int(live_mask(table.rows, snapshot).sum())) for table in metadata.inlined]
+            return _table(rows, pa.schema([("table", pa.string()), ("rows", pa.int64())]))
         case "partitions":
             fields = metadata.partition_fields(metadata.partition_at(snapshot))
-            columns = [None if field is None else field.name for field, _ in fields]
-            transforms = [transform for _, transform in fields]
-            return pa.table({"column": pa.array(columns, pa.string()), "transform": pa.array(transforms, pa.string())})
+            names = [(None if field is None else field.name, transform) for field, transform in fields]
+            return _table(names, pa.schema([("column", pa.string()), ("transform", pa.string())]))
     raise unknown_inspection(name, INSPECTIONS)
+
+
+def _table(rows: Sequence[tuple[object, object]], schema: pa.Schema) -> pa.Table:
+    return pa.Table.from_pylist([dict(zip(schema.names, row, strict=True)) for row in rows], schema)

@@ -5,6 +5,7 @@ Source: DuckLake specification 1.0, "ducklake_snapshot_changes"; reference, "cha
 
 import re
 from collections.abc import Sequence
+from itertools import islice
 
 from snapshot_explorer.core.records import Kind
 
@@ -16,31 +17,25 @@ FLUSHES = frozenset(("inline_flush", "flushed_inlined"))
 COMPACTIONS = frozenset(("merge_adjacent", "rewrite_delete", "compacted_table"))
 REWRITES = COMPACTIONS | FLUSHES
 """Words of commits that may change which files earlier versions have."""
-_ALTERATIONS = frozenset(("altered_table",))
 
 
 def parse_changes(text: str | None) -> list[tuple[str, str]]:
     """Return the words and values of changes_made, in order: values are ids, or quoted names."""
-    result = []
-    for match in _CHANGE.finditer(text or ""):
-        result.append((match[1], match[2].strip()))
-        if len(result) == _MAX_CHANGES:
-            break
-    return result
+    return [(match[1], match[2].strip()) for match in islice(_CHANGE.finditer(text or ""), _MAX_CHANGES)]
 
 
-def words_of(changes: Sequence[tuple[str, str]], table_id: int) -> list[str]:
-    """Return the words about a table, in order. The creation of a table has its name, not its id."""
-    return [word for word, value in changes if value == str(table_id)]
+def words_about(text: str, table_id: int) -> list[str]:
+    """Return the words of changes_made about a table, in order. The creation of a table has its name, not its id."""
+    return [word for word, value in parse_changes(text) if value == str(table_id)]
 
 
-def kind_of(words: Sequence[str], *, creates: bool, comments_only: bool) -> Kind:
+def kind_of(words: Sequence[str], *, creates: bool, alters: bool) -> Kind:
     """Return the kind of a commit.
 
     Args:
         words: The words about the table.
         creates: Whether the commit created the table.
-        comments_only: Whether the alterations are comments alone.
+        alters: Whether it changed more than comments, where it alters the table.
     """
     known = frozenset(words)
     if known & FLUSHES:
@@ -50,10 +45,8 @@ def kind_of(words: Sequence[str], *, creates: bool, comments_only: bool) -> Kind
     inserts, deletes = bool(known & INSERTS), bool(known & DELETES)
     if inserts and deletes:
         return "update"
-    if inserts or (creates and not deletes):
-        return "append"
     if deletes:
         return "delete"
-    if known & _ALTERATIONS:
-        return "other" if comments_only else "schema"
-    return "other"
+    if inserts or creates:
+        return "append"
+    return "schema" if "altered_table" in known and alters else "other"

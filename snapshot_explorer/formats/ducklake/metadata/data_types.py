@@ -16,67 +16,50 @@ from snapshot_explorer.core.records import FieldIds
 from snapshot_explorer.formats.ducklake import features
 from snapshot_explorer.formats.features import refusal
 
-_UTC_MICROS = pa.timestamp("us", tz="UTC")
-_ARROW: Mapping[str, pa.DataType] = {
-    "boolean": pa.bool_(),
-    "int8": pa.int8(),
-    "int16": pa.int16(),
-    "int32": pa.int32(),
-    "int64": pa.int64(),
-    "int128": pa.string(),
-    "uint8": pa.uint8(),
-    "uint16": pa.uint16(),
-    "uint32": pa.uint32(),
-    "uint64": pa.uint64(),
-    "uint128": pa.string(),
-    "float32": pa.float32(),
-    "float64": pa.float64(),
-    "varchar": pa.string(),
-    "json": pa.string(),
-    "uuid": pa.string(),
-    "blob": pa.binary(),
-    "geometry": pa.binary(),
-    "date": pa.date32(),
-    "time": pa.time64("us"),
-    "timetz": pa.time64("us"),
-    "time_ns": pa.time64("ns"),
-    "timestamp": pa.timestamp("us"),
-    "timestamp_us": pa.timestamp("us"),
-    "timestamp_s": pa.timestamp("us"),
-    "timestamp_ms": pa.timestamp("ms"),
-    "timestamp_ns": pa.timestamp("ns"),
-    "timestamptz": _UTC_MICROS,
-    "interval": pa.month_day_nano_interval(),
-    "unknown": pa.null(),
-    "variant": pa.struct(
-        [pa.field("value", pa.binary()), pa.field("metadata", pa.binary(), metadata={"variant": "true"})]
+_TYPES: Mapping[str, tuple[pa.DataType, str]] = {
+    "boolean": (pa.bool_(), "BOOLEAN"),
+    "int8": (pa.int8(), "TINYINT"),
+    "int16": (pa.int16(), "SMALLINT"),
+    "int32": (pa.int32(), "INTEGER"),
+    "int64": (pa.int64(), "BIGINT"),
+    "int128": (pa.string(), "VARCHAR"),
+    "uint8": (pa.uint8(), "UTINYINT"),
+    "uint16": (pa.uint16(), "USMALLINT"),
+    "uint32": (pa.uint32(), "UINTEGER"),
+    "uint64": (pa.uint64(), "UBIGINT"),
+    "uint128": (pa.string(), "VARCHAR"),
+    "float32": (pa.float32(), "FLOAT"),
+    "float64": (pa.float64(), "DOUBLE"),
+    "varchar": (pa.string(), "VARCHAR"),
+    "json": (pa.string(), "VARCHAR"),
+    "uuid": (pa.string(), "VARCHAR"),
+    "blob": (pa.binary(), "BLOB"),
+    "geometry": (pa.binary(), "GEOMETRY"),
+    "date": (pa.date32(), "DATE"),
+    "time": (pa.time64("us"), "TIME"),
+    "timetz": (pa.time64("us"), "VARCHAR"),
+    "time_ns": (pa.time64("ns"), "TIME_NS"),
+    "timestamp": (pa.timestamp("us"), "TIMESTAMP"),
+    "timestamp_us": (pa.timestamp("us"), "TIMESTAMP"),
+    "timestamp_s": (pa.timestamp("us"), "TIMESTAMP"),
+    "timestamp_ms": (pa.timestamp("ms"), "TIMESTAMP_MS"),
+    "timestamp_ns": (pa.timestamp("ns"), "TIMESTAMP_NS"),
+    "timestamptz": (pa.timestamp("us", tz="UTC"), "TIMESTAMP WITH TIME ZONE"),
+    "interval": (pa.month_day_nano_interval(), "INTERVAL"),
+    "unknown": (pa.null(), "VARCHAR"),
+    "variant": (
+        pa.struct([pa.field("value", pa.binary()), pa.field("metadata", pa.binary(), metadata={"variant": "true"})]),
+        "VARIANT",
     ),
 }
-"""128-bit integers are text: decimals of Arrow and Spark have at most 38 digits, and they can have 39. Times with a
-zone are the time of day in UTC, which is what data files contain."""
-_SQL: Mapping[str, str] = {
-    "int8": "TINYINT",
-    "int16": "SMALLINT",
-    "int32": "INTEGER",
-    "int64": "BIGINT",
-    "int128": "VARCHAR",
-    "uint8": "UTINYINT",
-    "uint16": "USMALLINT",
-    "uint32": "UINTEGER",
-    "uint64": "UBIGINT",
-    "uint128": "VARCHAR",
-    "float32": "FLOAT",
-    "float64": "DOUBLE",
-    "json": "VARCHAR",
-    "uuid": "VARCHAR",
-    "timestamptz": "TIMESTAMP WITH TIME ZONE",
-    "timestamp_us": "TIMESTAMP",
-    "timestamp_s": "TIMESTAMP",
-    "timetz": "VARCHAR",
-    "unknown": "VARCHAR",
-}
+"""The types of the catalog, each with the Arrow type of its values and the type in DuckDB's SQL that is read as it.
+
+128-bit integers are text: decimals of Arrow and Spark have at most 38 digits, and they can have 39. Times with a zone
+are the time of day in UTC, which is what data files contain."""
 NESTED = ("struct", "list", "map")
+INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 WIDE_INTEGERS = ("int128", "uint128")
+TIMESTAMPS = ("timestamp", "timestamp_us", "timestamp_s", "timestamp_ms", "timestamp_ns", "timestamptz")
 _DECIMAL = re.compile(r"decimal\((\d+), ?(\d+)\)")
 _GEOMETRY = re.compile(r"geometry(\(.*\))?", re.DOTALL)
 _MAX_DEPTH = 64
@@ -211,10 +194,10 @@ def arrow_type(field: LakeField) -> pa.DataType:
     decimal = decimal_of(field.type)
     if decimal is not None:
         return pa.decimal128(*decimal)
-    known = _ARROW.get(root_of(field.type))
+    known = _TYPES.get(root_of(field.type))
     if known is None:
         raise refusal(features.UNKNOWN_TYPES, column=field.name, type=field.type)
-    return known
+    return known[0]
 
 
 def arrow_field(field: LakeField) -> pa.Field:
@@ -235,8 +218,7 @@ def sql_type(field: LakeField) -> str:
     decimal = decimal_of(field.type)
     if decimal is not None:
         return f"DECIMAL({decimal[0]},{decimal[1]})"
-    root = root_of(field.type)
-    return _SQL.get(root, root.upper())
+    return _TYPES[root_of(field.type)][1]
 
 
 def quoted(name: str) -> str:

@@ -9,9 +9,8 @@ Source: reference, "Finding and opening a catalog", "Hostile catalogs".
 import os
 import re
 import sqlite3
-import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -28,32 +27,24 @@ from snapshot_explorer.core.old_libraries import installed_version, is_older
 from snapshot_explorer.core.resources import resource_error
 from snapshot_explorer.formats.ducklake import features
 from snapshot_explorer.formats.ducklake.metadata.data_types import LakeField, quoted, root_of, sql_type
-from snapshot_explorer.formats.ducklake.metadata.schemas import OLD_NAMES, TABLES
+from snapshot_explorer.formats.ducklake.metadata.schemas import INLINED, OLD_NAMES, TABLES
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.storage import Storage
 
 if TYPE_CHECKING:
     import duckdb
 
-SQLITE_MAGIC = b"SQLite format 3\0"
-_DUCKDB_MAGIC = b"DUCK"
+_SQLITE_MAGIC, _DUCKDB_MAGIC = b"SQLite format 3\0", b"DUCK"
 HEAD_BYTES = 20
 """Bytes at the start of a file that tell which database it is."""
 _DUCKDB_SINCE = {64: "1.1", 65: "1.2", 66: "1.3", 67: "1.4", 68: "1.5"}
 """The first release of DuckDB that reads a storage version."""
-_TRIES = 20
-"""Attempts, a tenth of a second apart, while a writer of SQLite commits."""
-_PAUSE_SECONDS = 0.1
+_BUSY_SECONDS = 2.0
+"""How long SQLite waits while a writer commits."""
 _LOCK_HOLDER = re.compile(r"\(PID (\d+)\)")
-_LOCKED_CONFIGURATION: Mapping[str, str | bool | int | float | list[str]] = {
-    "enable_external_access": "false",
-    "autoinstall_known_extensions": "false",
-    "autoload_known_extensions": "false",
-    "lock_configuration": "true",
-}
-SIDECARS = ("", ".wal", "-wal")
+_SIDECARS = ("", ".wal", "-wal")
 """The files of a database, by what follows its name. The shared memory of SQLite is rebuilt from them."""
-_INTEGERS = frozenset(("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32"))
+_INTEGERS = frozenset(("boolean", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32"))
 BYTES = frozenset(("blob", "geometry"))
 """Types of which every database stores the bytes."""
 
@@ -64,88 +55,77 @@ class CatalogReader(ABC):
     has_native_values: bool
     """Whether inlined values have their own types. Otherwise some are text."""
 
-    def __init__(self, shown: str, size_bytes: int, limits: Limits, columns: Mapping[str, Sequence[str]]) -> None:
+    def __init__(self, listed: Sequence[Sequence[str]], shown: str, size_bytes: int, limits: Limits) -> None:
+        """Bind to a database whose base tables have these columns, pairs in order, if it is a catalog."""
         self._shown, self._size_bytes, self._limits = shown, size_bytes, limits
-        self._columns = columns
+        self._columns: dict[str, list[str]] = {}
+        for table, column in listed:
+            self._columns.setdefault(table, []).append(column)
+        if not {"ducklake_metadata", "ducklake_snapshot"} <= self._columns.keys():
+            raise TableNotFoundError(
+                f"{shown} is a database, but no DuckLake catalog: it has no tables ducklake_metadata, "
+                "ducklake_snapshot. If a writer runs, its write-ahead log may be elsewhere."
+            )
 
-    def has(self, table: str) -> bool:
-        """Return whether the catalog has a base table."""
-        return table in self._columns
+    def read(self, table: str, where: Mapping[str, int] | None = None, *, like: str | None = None) -> pa.Table:
+        """Return the rows of a table where columns have these values; empty without the table.
 
-    def read(self, table: str, where: Mapping[str, int | str] | None = None) -> pa.Table:
-        """Return the rows of a table of `TABLES` where columns have these values; empty without the table."""
-        schema = TABLES[table]
-        stored = table if table in self._columns else OLD_NAMES.get(table, table)
+        Args:
+            table: Its name without `ducklake_`.
+            like: The name in `TABLES` that has its columns; by default its own.
+        """
+        schema = TABLES[like or table]
+        stored = next((n for n in (f"ducklake_{table}", f"ducklake_{OLD_NAMES.get(table)}") if n in self._columns), "")
         names = [name for name in schema.names if name in self._columns.get(stored, ())]
-        known = {name: value for name, value in (where or {}).items() if name in names}
         if not names:
             return schema.empty_table()
+        known = {name: value for name, value in (where or {}).items() if name in names}
         condition = " AND ".join(f"{quoted(name)} = ?" for name in known)
         source = f"{quoted(stored)}{f' WHERE {condition}' if condition else ''}"
-        values = list(known.values())
-        self._check_rows(table, source, values)
-        fields = [schema.field(name) for name in names]
-        rows = self._select([quoted(name) for name in names], source, values, pa.schema(fields))
-        arrays = [
-            rows.column(field.name) if field.name in names else pa.nulls(len(rows), field.type) for field in schema
-        ]
+        expressions = [(quoted(name), schema.field(name)) for name in names]
+        rows = self._checked(stored, source, list(known.values()), expressions)
+        arrays = [rows.column(item.name) if item.name in names else pa.nulls(len(rows), item.type) for item in schema]
         return pa.table(arrays, schema=schema)
 
-    def read_inlined(self, table: str, fields: Sequence[LakeField]) -> pa.Table:
-        """Return the rows of an inlined table: row_id, begin_snapshot, end_snapshot, and a column per field, by number.
+    def read_inlined(self, table: str, fields: Sequence[LakeField]) -> pa.Table | None:
+        """Return the rows of an inlined table: `INLINED`, and a column per field, by number; None without the table.
 
         The user's columns are found by position. A value that the catalog stores as text is text.
         """
-        names = self._columns[table]
-        if len(names) != len(fields) + 3:
+        names = self._columns.get(table)
+        if names is None:
+            return None
+        if len(names) != len(fields) + len(INLINED):
             raise CorruptTableError(
                 f"The inlined table {table} of the catalog {self._shown} has {len(names)} columns, and the table had "
                 f"{len(fields)} at its schema version, after three columns of its own. The catalog is damaged; compare "
                 "it with a copy."
             )
-        source = quoted(table)
-        self._check_rows(table, source, [])
-        numbers = [pa.field(name, pa.int64()) for name in ("row_id", "begin_snapshot", "end_snapshot")]
-        values = [pa.field(str(index), self._stored_type(item)) for index, item in enumerate(fields)]
-        expressions = [quoted(name) for name in names[:3]]
-        expressions += [self._value(table, name, item) for name, item in zip(names[3:], fields, strict=True)]
-        return self._select(expressions, source, [], pa.schema([*numbers, *values]))
+        expressions = [(quoted(name), item) for name, item in zip(names, INLINED, strict=False)]
+        for index, (name, item) in enumerate(zip(names[len(INLINED) :], fields, strict=True)):
+            expression, dtype = self._inlined_value(table, name, item)
+            expressions.append((expression, pa.field(str(index), dtype)))
+        return self._checked(table, quoted(table), [], expressions)
 
-    def read_inlined_deletes(self, table: str) -> pa.Table:
-        """Return the rows of a table of inlined deletes: file_id, row_id (a position in it) and begin_snapshot."""
-        schema = pa.schema([(name, pa.int64()) for name in ("file_id", "row_id", "begin_snapshot")])
-        if not self.has(table):
-            return schema.empty_table()
-        self._check_rows(table, quoted(table), [])
-        return self._select([quoted(name) for name in schema.names], quoted(table), [], schema)
-
-    def newest(self) -> tuple[object, ...]:
-        """Return the newest snapshot, the number of snapshots and the greatest time: equal if nothing was committed."""
-        names = ["max(snapshot_id)", "count(*)", "max(snapshot_time)"]
-        schema = pa.schema(
-            [("0", pa.int64()), ("1", pa.int64()), ("2", TABLES["ducklake_snapshot"].field("snapshot_time").type)]
-        )
-        return tuple(self._select(names, "ducklake_snapshot", [], schema).to_pylist()[0].values())
-
-    def _check_rows(self, table: str, source: str, values: Sequence[int | str]) -> None:
-        rows = self._select(["count(*)"], source, values, pa.schema([("0", pa.int64())])).column(0)[0].as_py()
-        if rows > self._limits.most_rows(self._size_bytes):
-            what = f"has {rows} rows in {table}"
-            raise limit_error(self._shown, self._size_bytes, what, "metadata_rows", rows, self._limits)
-
-    @abstractmethod
-    def _select(
-        self, expressions: Sequence[str], source: str, values: Sequence[int | str], schema: pa.Schema
+    def _checked(
+        self, table: str, source: str, values: Sequence[int], expressions: Sequence[tuple[str, pa.Field]]
     ) -> pa.Table:
-        """Return the results of a query, in the types of the schema, under its names."""
+        """Return the results of expressions over a source, if it has no more rows than the limits allow."""
+        most = self._limits.most_rows(self._size_bytes)
+        rows = self._select(expressions, f"{source} LIMIT {most + 1}", values)
+        if len(rows) > most:
+            counted = self._select([("count(*)", pa.field("0", pa.int64()))], source, values).column(0)[0].as_py()
+            what = f"has {counted} rows in {table}"
+            raise limit_error(self._shown, self._size_bytes, what, "metadata_rows", counted, self._limits)
+        return rows
 
     @abstractmethod
-    def _stored_type(self, item: LakeField) -> pa.DataType | None:
-        """Return the Arrow type in which inlined values are returned; None for the type of the query's result."""
+    def _select(self, expressions: Sequence[tuple[str, pa.Field]], source: str, values: Sequence[int]) -> pa.Table:
+        """Return the results of a query under the names of the fields, in their types unless these are null."""
 
     @abstractmethod
-    def _value(self, table: str, name: str, item: LakeField) -> str:
-        """Return the expression of an inlined column."""
+    def _inlined_value(self, table: str, name: str, item: LakeField) -> tuple[str, pa.DataType]:
+        """Return the expression of an inlined column, and its Arrow type; null for the type of the query's result."""
 
 
 class _DuckDBReader(CatalogReader):
@@ -159,27 +139,22 @@ class _DuckDBReader(CatalogReader):
             "WHERE t.schema_name = 'main' AND c.schema_name = 'main' AND t.database_name = current_database() "
             "AND c.database_name = current_database() ORDER BY c.table_oid, c.column_index"
         ).fetchall()
-        super().__init__(shown, size_bytes, limits, by_table(listed))
+        super().__init__(listed, shown, size_bytes, limits)
 
-    def _select(
-        self, expressions: Sequence[str], source: str, values: Sequence[int | str], schema: pa.Schema
-    ) -> pa.Table:
-        columns = ", ".join(f"{text} AS {quoted(field.name)}" for text, field in zip(expressions, schema, strict=True))
+    def _select(self, expressions: Sequence[tuple[str, pa.Field]], source: str, values: Sequence[int]) -> pa.Table:
+        columns = ", ".join(f"{text} AS {quoted(item.name)}" for text, item in expressions)
         query = f"SELECT {columns} FROM {source}"  # noqa: S608 - only known names, quoted
         rows = self._connection.sql(query, params=list(values) or None).to_arrow_table()
-        arrays = [
-            column if pa.types.is_null(field.type) else column.cast(field.type)
-            for column, field in zip(rows.columns, schema, strict=True)
-        ]
-        return pa.table(arrays, names=schema.names)
+        return pa.table(
+            {
+                item.name: column if pa.types.is_null(item.type) else column.cast(item.type)
+                for column, (_, item) in zip(rows.columns, expressions, strict=True)
+            }
+        )
 
-    def _stored_type(self, item: LakeField) -> pa.DataType:  # noqa: ARG002 - as DuckDB returns it
-        return pa.null()
-
-    def _value(self, table: str, name: str, item: LakeField) -> str:  # noqa: ARG002 - of other databases
-        if root_of(item.type) in ("variant", "geometry"):
-            return quoted(name)
-        return f"CAST({quoted(name)} AS {sql_type(item)})"
+    def _inlined_value(self, table: str, name: str, item: LakeField) -> tuple[str, pa.DataType]:  # noqa: ARG002 - of other databases
+        is_stored = root_of(item.type) in ("variant", "geometry")
+        return quoted(name) if is_stored else f"CAST({quoted(name)} AS {sql_type(item)})", pa.null()
 
 
 class RowReader(CatalogReader):
@@ -187,81 +162,57 @@ class RowReader(CatalogReader):
 
     has_native_values = False
 
-    def _select(
-        self, expressions: Sequence[str], source: str, values: Sequence[int | str], schema: pa.Schema
-    ) -> pa.Table:
-        rows = self._rows(f"SELECT {', '.join(expressions)} FROM {source}", values)  # noqa: S608 - known names, quoted
-        columns = list(zip(*rows, strict=True)) if rows else [()] * len(schema)
-        arrays = []
-        for dtype, column in zip(schema.types, columns, strict=True):
-            try:
-                arrays.append(_array(column, dtype))
-            except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
-                raise CorruptTableError(
-                    f"The catalog {self._shown} has a value of another type in {source}: {error}. It is damaged; "
-                    "compare it with a copy."
-                ) from error
-        return pa.table(arrays, schema=schema)
+    def _select(self, expressions: Sequence[tuple[str, pa.Field]], source: str, values: Sequence[int]) -> pa.Table:
+        rows = self._rows(f"SELECT {', '.join(text for text, _ in expressions)} FROM {source}", values)  # noqa: S608 - known names, quoted
+        columns = zip(*rows, strict=True) if rows else [()] * len(expressions)
+        try:
+            return pa.table(
+                {item.name: _array(column, item.type) for (_, item), column in zip(expressions, columns, strict=True)}
+            )
+        except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
+            raise CorruptTableError(
+                f"The catalog {self._shown} has a value of another type in {source}: {error}. It is damaged; compare "
+                "it with a copy."
+            ) from error
 
     @abstractmethod
-    def _rows(self, query: str, values: Sequence[int | str]) -> Sequence[Sequence[object]]:
+    def _rows(self, query: str, values: Sequence[int]) -> Sequence[Sequence[object]]:
         """Return the rows of a query."""
-
-    def _stored_type(self, item: LakeField) -> pa.DataType:
-        if item.type in _INTEGERS or item.type == "boolean":
-            return pa.int64()
-        return pa.binary() if root_of(item.type) in BYTES else pa.string()
-
-    def _value(self, table: str, name: str, item: LakeField) -> str:  # noqa: ARG002 - of other databases
-        return quoted(name)
 
 
 class _SQLiteReader(RowReader):
     def __init__(self, connection: sqlite3.Connection, shown: str, size_bytes: int, limits: Limits) -> None:
         self._connection = connection
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, min(limits.value_bytes, 2**31 - 1))
-        for pragma in ("trusted_schema = off", "query_only = on"):
-            connection.execute(f"PRAGMA {pragma}")
-        connection.execute("BEGIN")
+        for statement in ("PRAGMA trusted_schema = off", "PRAGMA query_only = on", "BEGIN"):
+            connection.execute(statement)
         listed = connection.execute(
             "SELECT m.name, c.name FROM sqlite_master m, pragma_table_info(m.name) c "
             "WHERE m.type = 'table' AND upper(m.sql) NOT LIKE 'CREATE VIRTUAL%' ORDER BY m.name, c.cid"
         ).fetchall()
-        super().__init__(shown, size_bytes, limits, by_table(listed))
+        super().__init__(listed, shown, size_bytes, limits)
 
-    def _rows(self, query: str, values: Sequence[int | str]) -> Sequence[Sequence[object]]:
+    def _rows(self, query: str, values: Sequence[int]) -> Sequence[Sequence[object]]:
         return self._connection.execute(query, list(values)).fetchall()
 
-
-def by_table(listed: Sequence[Sequence[str]]) -> Mapping[str, Sequence[str]]:
-    """Return the columns of each table, of pairs in order."""
-    result: dict[str, list[str]] = {}
-    for table, column in listed:
-        result.setdefault(table, []).append(column)
-    return result
+    def _inlined_value(self, table: str, name: str, item: LakeField) -> tuple[str, pa.DataType]:  # noqa: ARG002 - of other databases
+        if item.type in _INTEGERS:
+            return quoted(name), pa.int64()
+        return quoted(name), pa.binary() if root_of(item.type) in BYTES else pa.string()
 
 
 def _array(values: Sequence[Any], dtype: pa.DataType) -> pa.Array:
+    """Return values of a driver: booleans of SQLite are numbers, texts of PostgreSQL bytes, some numbers texts."""
+    convert: Any = None
     if pa.types.is_boolean(dtype):
-        return pa.array([None if value is None else bool(value) for value in values], dtype)
-    if pa.types.is_timestamp(dtype):
-        return pa.array([_time(value) for value in values], dtype)
-    if pa.types.is_string(dtype):
-        return pa.array([None if value is None else _text(value) for value in values], dtype)
-    if pa.types.is_integer(dtype):
-        return pa.array([None if value is None else int(value) for value in values], dtype)
-    return pa.array(values, dtype)
-
-
-def _text(value: object) -> str:
-    return value.decode() if isinstance(value, bytes) else str(value)
-
-
-def _time(value: object) -> datetime | None:
-    """Return a time; text of SQLite ends in an offset without minutes, such as +00."""
-    if value is None or isinstance(value, datetime):
-        return value
-    return datetime.fromisoformat(str(value))
+        convert = bool
+    elif pa.types.is_timestamp(dtype):  # text of SQLite ends in an offset without minutes, such as +00
+        convert = lambda value: value if isinstance(value, datetime) else datetime.fromisoformat(str(value))  # noqa: E731
+    elif pa.types.is_string(dtype):
+        convert = lambda value: value.decode() if isinstance(value, bytes) else str(value)  # noqa: E731
+    elif pa.types.is_integer(dtype):
+        convert = int
+    return pa.array(values if convert is None else [None if v is None else convert(v) for v in values], dtype)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -274,20 +225,14 @@ class CatalogFile:
     """The name of the file in its folder."""
 
     @property
-    def shown(self) -> str:
-        """The path of the file, without secrets."""
-        root = self.storage.root
-        return f"{root}{'' if root.endswith('/') else '/'}{self.name}"
-
-    @property
     def folder(self) -> str:
         """The folder of the file, for display and as the base of a relative data path."""
         return self.storage.root
 
     @property
-    def files(self) -> Sequence[str]:
-        """The names of the files that the database may consist of."""
-        return [f"{self.name}{suffix}" for suffix in SIDECARS]
+    def shown(self) -> str:
+        """The path of the file, without secrets."""
+        return f"{self.folder}{'' if self.folder.endswith('/') else '/'}{self.name}"
 
     def check_data_path(self, path: str) -> None:
         """Check that the catalog may name this folder for its data: outside of its own, if that is allowed.
@@ -309,81 +254,55 @@ class CatalogFile:
         """
         address = self.storage.local_address(self.name)
         if address is not None:
-            with _open_file(address, self.shown, self.storage.limits) as reader:
+            with _open_file(Path(address), self.shown, self.storage.limits) as reader:
                 yield reader
             return
         with TemporaryDirectory(prefix="snapshot-explorer-") as folder:
-            for suffix, content in zip(SIDECARS, self.storage.read_present(self.files), strict=True):
+            copied = Path(folder) / "catalog"
+            contents = self.storage.read_present([f"{self.name}{suffix}" for suffix in _SIDECARS])
+            for suffix, content in zip(_SIDECARS, contents, strict=True):
                 if content is not None:
-                    (Path(folder) / f"catalog{suffix}").write_bytes(content)
-            with _open_file(str(Path(folder) / "catalog"), self.shown, self.storage.limits) as reader:
+                    copied.with_name(f"catalog{suffix}").write_bytes(content)
+            with _open_file(copied, self.shown, self.storage.limits) as reader:
                 yield reader
 
 
 def kind_of(head: bytes) -> str | None:
     """Return the database of a file, DuckDB or SQLite, by its first bytes; None for another file."""
-    if head.startswith(SQLITE_MAGIC):
+    if head.startswith(_SQLITE_MAGIC):
         return "SQLite"
     return "DuckDB" if head[8:12] == _DUCKDB_MAGIC else None
 
 
 @contextmanager
-def _open_file(address: str, shown: str, limits: Limits) -> Iterator[CatalogReader]:
+def _open_file(address: Path, shown: str, limits: Limits) -> Iterator[CatalogReader]:
     try:
-        with Path(address).open("rb") as file:
+        with address.open("rb") as file:
             head = file.read(HEAD_BYTES)
-        size_bytes = Path(address).stat().st_size
+        size_bytes = address.stat().st_size
     except FileNotFoundError:
         raise TableNotFoundError(f"There is no catalog at {shown}: the file does not exist. Check the path.") from None
     except OSError as error:
         raise StorageError(f"The catalog {shown} could not be read: {error.strerror or error}.") from error
     kind = kind_of(head)
-    if kind == "SQLite":
-        with _open_sqlite(address, shown, size_bytes, limits) as reader:
-            yield checked(reader, shown)
-    elif kind == "DuckDB":
-        with _open_duckdb(address, shown, head, size_bytes, limits) as reader:
-            yield checked(reader, shown)
-    else:
+    if kind is None:
         raise TableNotFoundError(f"{shown} is no DuckLake catalog: it is neither a DuckDB file nor a SQLite file.")
-
-
-def checked(reader: CatalogReader, shown: str) -> CatalogReader:
-    """Return the reader of a database if that is a catalog."""
-    if not reader.has("ducklake_metadata") or not reader.has("ducklake_snapshot"):
-        raise TableNotFoundError(
-            f"{shown} is a database, but no DuckLake catalog: it has no tables ducklake_metadata, ducklake_snapshot. "
-            "If a writer runs, its write-ahead log may be elsewhere."
-        )
-    return reader
+    if kind == "DuckDB":
+        _check_storage(head, shown)
+    open_database = _open_sqlite if kind == "SQLite" else _open_duckdb
+    with open_database(address, shown, size_bytes, limits) as reader:
+        yield reader
 
 
 @contextmanager
-def _open_sqlite(address: str, shown: str, size_bytes: int, limits: Limits) -> Iterator[CatalogReader]:
-    with _sqlite_errors(shown), closing(_retried(lambda: _connect_sqlite(address))) as connection:
-        yield _retried(lambda: _SQLiteReader(connection, shown, size_bytes, limits))
-
-
-def _connect_sqlite(address: str) -> sqlite3.Connection:
+def _open_sqlite(address: Path, shown: str, size_bytes: int, limits: Limits) -> Iterator[CatalogReader]:
     uri = f"file:{quote(os.path.abspath(address))}?mode=ro"  # noqa: PTH100 - the name as it is
-    return sqlite3.connect(uri, uri=True, check_same_thread=False, isolation_level=None)
-
-
-def _retried(connect: Callable[[], Any]) -> Any:
-    for attempt in range(_TRIES):
-        try:
-            return connect()
-        except sqlite3.OperationalError as error:
-            if "locked" not in str(error) or attempt == _TRIES - 1:
-                raise
-            time.sleep(_PAUSE_SECONDS)
-    raise AssertionError
-
-
-@contextmanager
-def _sqlite_errors(shown: str) -> Iterator[None]:
     try:
-        yield
+        connection = sqlite3.connect(
+            uri, uri=True, timeout=_BUSY_SECONDS, check_same_thread=False, isolation_level=None
+        )
+        with closing(connection):
+            yield _SQLiteReader(connection, shown, size_bytes, limits)
     except sqlite3.OperationalError as error:
         raise StorageError(
             f"The catalog {shown} could not be read: {error}. If its folder is not writable and a writer left a "
@@ -397,16 +316,18 @@ def _sqlite_errors(shown: str) -> Iterator[None]:
 
 
 @contextmanager
-def _open_duckdb(address: str, shown: str, head: bytes, size_bytes: int, limits: Limits) -> Iterator[CatalogReader]:
+def _open_duckdb(address: Path, shown: str, size_bytes: int, limits: Limits) -> Iterator[CatalogReader]:
     import duckdb
 
-    _check_storage(head, shown)
     configuration: dict[str, str | bool | int | float | list[str]] = {
-        **_LOCKED_CONFIGURATION,
+        "enable_external_access": "false",
+        "autoinstall_known_extensions": "false",
+        "autoload_known_extensions": "false",
+        "lock_configuration": "true",
         "memory_limit": f"{limits.most_whole_bytes() >> 20}MiB",
     }
     try:
-        with closing(duckdb.connect(address, read_only=True, config=configuration)) as connection:
+        with closing(duckdb.connect(str(address), read_only=True, config=configuration)) as connection:
             yield _DuckDBReader(connection, shown, size_bytes, limits)
     except duckdb.OutOfMemoryException as error:
         raise resource_error(error, shown) or limit_error(
@@ -435,13 +356,8 @@ def _duckdb_error(error: Exception, shown: str) -> Exception:
             "read-only too. Detach it there (DETACH), or copy the file and its .wal if there is one, and open the copy."
         )
     if "version number" in text:
-        return refusal(
-            features.NEWER_STORAGE,
-            catalog=shown,
-            storage="of a newer release",
-            installed=installed_version("duckdb"),
-            needed="1.5",
-        )
+        installed, storage = installed_version("duckdb"), "of a newer release"
+        return refusal(features.NEWER_STORAGE, catalog=shown, storage=storage, installed=installed, needed="1.5")
     return CorruptTableError(
         f"The catalog {shown} cannot be read as a DuckDB database: {text}. It may be damaged, or a writer committed "
         "while it was copied; compare it with a copy."

@@ -1,17 +1,15 @@
 """`DuckLakeLog`: the catalog of one table, read again when something was committed."""
 
-import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
 
 from snapshot_explorer.core.errors import SnapshotNotFoundError
-from snapshot_explorer.formats.ducklake.metadata.databases import CatalogFile
-from snapshot_explorer.formats.ducklake.metadata.paths import DataPath, below_root, file_paths, folder_below
+from snapshot_explorer.formats.ducklake.metadata.databases import CatalogFile, CatalogReader
+from snapshot_explorer.formats.ducklake.metadata.paths import DataPath
 from snapshot_explorer.formats.ducklake.metadata.postgres import PostgresCatalog
-from snapshot_explorer.formats.ducklake.metadata.table_metadata import DuckLakeMetadata, read_identity, read_metadata
+from snapshot_explorer.formats.ducklake.metadata.table_metadata import ENDLESS, DuckLakeMetadata, read_metadata
 from snapshot_explorer.formats.missing_versions import absent_version_error
 from snapshot_explorer.storage import Storage
 
@@ -23,47 +21,48 @@ class TablePlace:
     file: CatalogFile | PostgresCatalog
     table_id: int
     data: DataPath
-    relocate: tuple[tuple[str, str], ...] = ()
-    """Recorded folders that were moved, each with its new path."""
+    relocate: Mapping[str, str]
+    """The new path of each recorded folder that was moved."""
 
-    @property
-    def relocations(self) -> Mapping[str, str]:
-        """The new path of each recorded folder."""
-        return dict(self.relocate)
+    def read(self, reader: CatalogReader, storage: Storage) -> DuckLakeMetadata:
+        """Return the rows of the catalog about the table, whose data are in a storage."""
+        return read_metadata(reader, self.table_id, self.file.shown, storage.root, self.relocate)
 
 
 class DuckLakeLog:
     """The metadata of a table, as of the last look at its catalog. Safe to use from several threads, and picklable."""
 
-    def __init__(self, storage: Storage, place: TablePlace) -> None:
-        """Bind to a table. Reads nothing."""
+    def __init__(self, storage: Storage, place: TablePlace, opened: DuckLakeMetadata | None = None) -> None:
+        """Bind to a table. Reads nothing.
+
+        Args:
+            opened: Its metadata, if that was just read. The first refresh returns it.
+        """
         self.storage = storage
         self.place = place
-        self._known: DuckLakeMetadata | None = None
-        self._lock = threading.Lock()
+        self._known = self._opened = opened
 
     def __reduce__(self) -> tuple[type["DuckLakeLog"], tuple[Storage, TablePlace]]:
         return DuckLakeLog, (self.storage, self.place)
 
-    @property
-    def shown(self) -> str:
-        """The catalog, for display."""
-        return self.place.file.shown
-
     def refresh(self) -> DuckLakeMetadata:
-        """Return the current metadata: opens the catalog once, and reads the rows only if something was committed."""
+        """Return the current metadata: opens the catalog once, and reads the rows only if something was committed.
+
+        Options change without a commit.
+        """
+        opened, self._opened = self._opened, None
+        if opened is not None:
+            return opened
         known = self._known
         with self.place.file.reading() as reader:
-            if known is not None:
-                identity = read_identity(reader)
-                if known.identity[: len(identity)] == identity:
-                    options = reader.read("ducklake_metadata")  # these change without a commit
-                    if options.equals(known.options):
-                        return known
-            result = self.with_paths(read_metadata(reader, self.place.table_id, self.shown))
-        with self._lock:
-            self._known = result
-        return result
+            if (
+                known is None
+                or not reader.read("snapshot").sort_by("snapshot_id").equals(known.rows["snapshot"])
+                or not reader.read("metadata").equals(known.rows["metadata"])
+            ):
+                known = self.place.read(reader, self.storage)
+        self._known = known
+        return known
 
     def current(self) -> DuckLakeMetadata:
         """Return the metadata that was read last; reads it the first time."""
@@ -79,26 +78,11 @@ class DuckLakeLog:
         if known.version_at(snapshot) is None:
             known = self.refresh()
         if known.version_at(snapshot) is None:
-            raise absence(known, snapshot)
+            raise _absence(known, snapshot)
         return known
 
-    def with_paths(self, metadata: DuckLakeMetadata) -> DuckLakeMetadata:
-        """Return metadata whose files have the column `location`: their paths below the data path, or absolute."""
-        schemas = {row["schema_id"]: row for row in metadata.schemas.to_pylist()}
-        row = metadata.tables.sort_by([("begin_snapshot", "descending")]).slice(0, 1).to_pylist()[0]
-        schema = schemas.get(row["schema_id"], {})
-        folder = folder_below("", schema.get("path"), is_relative=schema.get("path_is_relative"))
-        folder = folder_below(folder, row["path"], is_relative=row["path_is_relative"])
 
-        def located(rows: pa.Table) -> pa.Table:
-            paths = file_paths(rows, folder, self.place.relocations)
-            root = self.storage.root
-            return rows.append_column("location", pa.array([below_root(path, root) for path in paths], pa.string()))
-
-        return replace(metadata, data_files=located(metadata.data_files), delete_files=located(metadata.delete_files))
-
-
-def absence(metadata: DuckLakeMetadata, snapshot: int) -> SnapshotNotFoundError:
+def _absence(metadata: DuckLakeMetadata, snapshot: int) -> SnapshotNotFoundError:
     """Return the error for a snapshot at which the table cannot be read, with the reason and the nearest ones."""
     existing = metadata.snapshot_ids
     state: str | None = None
@@ -107,6 +91,6 @@ def absence(metadata: DuckLakeMetadata, snapshot: int) -> SnapshotNotFoundError:
         state = f"has expired: the catalog has snapshots {existing[index - 1]} and {existing[index]} beside it"
     elif snapshot < metadata.begin:
         state = f"is before {metadata.name}, which was created at {metadata.begin}"
-    elif metadata.end is not None and metadata.end <= snapshot <= existing[-1]:
+    elif metadata.end <= snapshot <= existing[-1] and metadata.end != ENDLESS:
         state = f"is after {metadata.name}, which was dropped at {metadata.end}"
     return absent_version_error(metadata.name, snapshot, metadata.versions.tolist(), state)

@@ -4,7 +4,7 @@ Source: reference, "Schemas, tables, and how a person names them".
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,9 +12,9 @@ import pyarrow as pa
 
 from snapshot_explorer.core.errors import InvalidArgumentError, TableNotFoundError
 
-_PART = r'(?:[A-Za-z_]\w*|"(?:[^"]|"")+")'
-_NAME = re.compile(rf"({_PART})(?:\.({_PART}))?(?:#(\d+))?", re.ASCII)
-_PLAIN = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+_WORD = r"[A-Za-z_]\w*"
+_PART = rf'(?:{_WORD}|"(?:[^"]|"")+")'
+_NAME = re.compile(rf"(?:({_PART})\.)?({_PART})(?:#(\d+))?", re.ASCII)
 _MAIN = "main"
 _SHOWN = 20
 """The maximum number of tables that a message names."""
@@ -25,48 +25,44 @@ class NamedTable:
     """A table under one of the names that it had."""
 
     table_id: int
-    schema: str
-    table: str
-    last: int | None
-    """The newest existing snapshot at which it had the name; None if that has expired."""
+    parts: tuple[str, str]
+    """Its schema and its table."""
+    last: int
+    """The newest existing snapshot at which it had the name."""
     is_live: bool
     """Whether it has the name at the newest snapshot."""
 
     @property
     def name(self) -> str:
-        """The name as it is typed."""
-        return f"{quoted_name(self.schema)}.{quoted_name(self.table)}"
+        """The name as it is typed: parts are in quotes unless they are ordinary words."""
+        return ".".join(
+            part if re.fullmatch(_WORD, part, re.ASCII) else '"' + part.replace('"', '""') + '"' for part in self.parts
+        )
+
+    @property
+    def recency(self) -> tuple[int, bool]:
+        """The order of several tables that had a name, or of several names of a table; the newest is last."""
+        return self.last, self.is_live
 
 
-def quoted_name(part: str) -> str:
-    """Return a part of a name as it is typed: in quotes unless it is an ordinary word."""
-    return part if _PLAIN.fullmatch(part) else '"' + part.replace('"', '""') + '"'
-
-
-def is_name(text: str) -> bool:
-    """Return whether a text is a name of a table, with or without its schema."""
-    return _NAME.fullmatch(text) is not None
-
-
-def named_tables(schemas: pa.Table, tables: pa.Table, snapshots: np.ndarray) -> list[NamedTable]:
+def named_tables(rows: Mapping[str, pa.Table]) -> list[NamedTable]:
     """Return all tables under all their names, of which a snapshot exists.
 
     Args:
-        schemas: The rows of ducklake_schema.
-        tables: The rows of ducklake_table.
-        snapshots: The existing snapshots, ascending.
+        rows: The rows of ducklake_schema, ducklake_table and ducklake_snapshot, ascending.
     """
-    names = {row["schema_id"]: row["schema_name"] for row in schemas.to_pylist()}
+    names = {row["schema_id"]: row["schema_name"] for row in rows["schema"].to_pylist()}
+    snapshots = rows["snapshot"].column("snapshot_id").to_numpy()
     result = []
-    for row in tables.to_pylist():
+    for row in rows["table"].to_pylist():
         begin, end = row["begin_snapshot"], row["end_snapshot"]
         schema, table = names.get(row["schema_id"]), row["table_name"]
-        if begin is None or schema is None or table is None:
-            continue
         stop = len(snapshots) if end is None else int(np.searchsorted(snapshots, end))
-        last = int(snapshots[stop - 1]) if stop and snapshots[stop - 1] >= begin else None
-        result.append(NamedTable(table_id=row["table_id"], schema=schema, table=table, last=last, is_live=end is None))
-    return [named for named in result if named.last is not None]
+        if None in (begin, schema, table) or not stop or snapshots[stop - 1] < begin:
+            continue
+        parts, last = (str(schema), str(table)), int(snapshots[stop - 1])
+        result.append(NamedTable(table_id=row["table_id"], parts=parts, last=last, is_live=end is None))
+    return result
 
 
 def find_table(tables: Sequence[NamedTable], name: str | None, catalog: str) -> NamedTable:
@@ -78,44 +74,38 @@ def find_table(tables: Sequence[NamedTable], name: str | None, catalog: str) -> 
         InvalidArgumentError: The name is not valid, or there is none and the catalog has several tables.
         TableNotFoundError: No table had the name.
     """
+    live = [named for named in tables if named.is_live]
+    names = sorted({named.name for named in live})
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    existing = f"Tables: {', '.join(names[:_SHOWN])}{more}." if names else "It has no live table."
     if name is None:
-        live = [named for named in tables if named.is_live]
         if len(live) == 1:
             return live[0]
-        raise _unnamed(live, catalog)
+        if not live:
+            raise TableNotFoundError(f"{catalog} has no live table. Name one that was dropped, or check the path.")
+        raise InvalidArgumentError(f"{catalog} has {len(live)} tables, so its table must be named. {existing}")
     match = _NAME.fullmatch(name)
     if match is None:
         raise InvalidArgumentError(
             f"{name!r} is not a name of a table in {catalog}. Write schema.table, such as main.orders, with double "
             'quotes around other words: main."my orders".'
         )
-    first, second, number = match.groups()
-    schema, table = (_MAIN, _unquoted(first)) if second is None else (_unquoted(first), _unquoted(second))
-    chosen = [named for named in tables if number is None or named.table_id == int(number)]
-    exact = [named for named in chosen if (named.schema, named.table) == (schema, table)]
+    parts = tuple(_unquoted(part or _MAIN) for part in match.groups()[:2])
     folded = [
-        named for named in chosen if (named.schema.lower(), named.table.lower()) == (schema.lower(), table.lower())
+        named for named in tables if match[3] in (None, str(named.table_id)) and _folded(named.parts) == _folded(parts)
     ]
-    found = exact or folded
-    if not found:
-        raise TableNotFoundError(f"{catalog} has no table {name}. {_existing(tables)}")
-    if not exact and len({(named.schema, named.table) for named in found}) > 1:
-        names = ", ".join(sorted({named.name for named in found}))
-        raise InvalidArgumentError(f"{name!r} matches several tables of {catalog}: {names}. Write one of them.")
-    return max(found, key=lambda named: (named.last or 0, named.is_live))
+    exact = [named for named in folded if named.parts == parts]
+    if not folded:
+        raise TableNotFoundError(f"{catalog} has no table {name}. {existing}")
+    if not exact and len({named.parts for named in folded}) > 1:
+        several = ", ".join(sorted({named.name for named in folded}))
+        raise InvalidArgumentError(f"{name!r} matches several tables of {catalog}: {several}. Write one of them.")
+    return max(exact or folded, key=lambda named: named.recency)
 
 
 def _unquoted(part: str) -> str:
     return part[1:-1].replace('""', '"') if part.startswith('"') else part
 
 
-def _unnamed(live: Sequence[NamedTable], catalog: str) -> Exception:
-    if not live:
-        return TableNotFoundError(f"{catalog} has no live table. Name one that was dropped, or check the path.")
-    return InvalidArgumentError(f"{catalog} has {len(live)} tables, so its table must be named. {_existing(live)}")
-
-
-def _existing(tables: Sequence[NamedTable]) -> str:
-    names = sorted({named.name for named in tables if named.is_live})
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return f"Tables: {', '.join(names[:_SHOWN])}{more}." if names else "It has no live table."
+def _folded(parts: Sequence[str]) -> list[str]:
+    return [part.lower() for part in parts]

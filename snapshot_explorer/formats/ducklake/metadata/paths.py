@@ -7,42 +7,46 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
+from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.core.errors import CorruptTableError
 from snapshot_explorer.formats.ducklake import features
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.storage import Storage
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]+://")
-_DRIVE = re.compile(r"[A-Za-z]:[\\/]")
+_ABSOLUTE = rf"^(?:/|{_URL.pattern}|[A-Za-z]:[\\/])"
 
 
 def is_absolute(path: str) -> bool:
     """Return whether a recorded path is absolute, as a local path or a URL."""
-    return path.startswith("/") or _URL.match(path) is not None or _DRIVE.match(path) is not None
+    return re.match(_ABSOLUTE, path) is not None
 
 
-def relocated(path: str, relocate: Mapping[str, str]) -> str | None:
+def _relocated(path: str, relocate: Mapping[str, str]) -> str | None:
     """Return a recorded path with the longest recorded prefix replaced by its new one; None if none matches."""
     for recorded in sorted(relocate, key=len, reverse=True):
-        if path.startswith(recorded):
-            rest = path[len(recorded) :]
-            now = relocate[recorded]
-            slash = "/" if rest and not now.endswith("/") and not rest.startswith("/") else ""
-            return f"{now}{slash}{rest}"
         if path == recorded.rstrip("/"):
             return relocate[recorded]
+        if path.startswith(recorded):
+            rest, now = path[len(recorded) :], relocate[recorded]
+            return f"{now}{rest}" if not rest or rest.startswith("/") else _join(now, rest)
     return None
+
+
+def _join(folder: str, path: str) -> str:
+    return f"{folder}{'' if folder.endswith('/') else '/'}{path}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataPath:
     """Where the data of a lake are."""
 
-    recorded: str
-    """As the catalog records it."""
     path: str
     """The folder or URL to read."""
     note: str | None = None
@@ -65,71 +69,76 @@ def data_path(recorded: str, catalog: str, folder: str | None, relocate: Mapping
         UnsupportedFeatureError: The catalog is on a server, and `relocate` does not say where its folder is.
     """
     slashed = recorded if recorded.endswith(("/", "\\")) else f"{recorded}/"
-    moved = relocated(slashed, relocate)
+    moved = _relocated(slashed, relocate)
     if moved is not None:
-        return DataPath(
-            recorded=recorded, path=moved, note=f"The data path {recorded} is read at {moved}.", is_chosen=True
-        )
+        return DataPath(path=moved, note=f"The data path {recorded} is read at {moved}.", is_chosen=True)
     if folder is None:
         if not _URL.match(recorded) or recorded.startswith("file:"):
             raise refusal(features.UNPLACED_DATA, path=recorded, prefix=slashed)
-        return DataPath(recorded=recorded, path=recorded)
+        return DataPath(path=recorded)
     if not is_absolute(recorded):
-        return DataPath(recorded=recorded, path=_join(folder, recorded.removeprefix("./")))
+        return DataPath(path=_join(folder, recorded.removeprefix("./")))
     default = f"{catalog}.files"
-    beside = _join(folder, default)
-    is_gone = not _URL.match(recorded) and not os.path.isdir(recorded)  # noqa: PTH112 - text, not a path of ours
-    if (
-        slashed.rstrip("/\\").replace("\\", "/").endswith(f"/{default}")
-        and is_gone
-        and beside.rstrip("/") != recorded.rstrip("/")
-    ):
+    beside, plain = _join(folder, default), slashed[:-1].replace("\\", "/")
+    is_default = plain.endswith(f"/{default}") and plain != beside and not _URL.match(recorded)
+    if is_default and not os.path.isdir(recorded):  # noqa: PTH112 - text, not a path of ours
         note = f"The recorded data path {recorded} does not exist. The folder {default} beside the catalog is read."
-        return DataPath(recorded=recorded, path=beside, note=note)
-    return DataPath(recorded=recorded, path=recorded)
+        return DataPath(path=beside, note=note)
+    return DataPath(path=recorded)
 
 
-def _join(folder: str, path: str) -> str:
-    return f"{folder}{'' if folder.endswith('/') else '/'}{path}"
+def table_folders(schemas: pa.Table, tables: pa.Table) -> dict[int, str]:
+    """Return the folder of each table below the data path, or absolute, with a slash at its end. Renames keep it.
+
+    Args:
+        schemas: The rows of ducklake_schema.
+        tables: The rows of ducklake_table.
+    """
+    of_schemas = {row["schema_id"]: _folder_below("", row) for row in schemas.to_pylist()}
+    rows = tables.sort_by("begin_snapshot").to_pylist()
+    return {row["table_id"]: _folder_below(of_schemas.get(row["schema_id"], ""), row) for row in rows}
 
 
-def file_paths(rows: pa.Table, folder: str, relocate: Mapping[str, str]) -> list[str]:
+def _folder_below(parent: str, row: Mapping[str, Any]) -> str:
+    if not row["path"]:
+        return parent
+    return _join(row["path"] if row["path_is_relative"] is False else f"{parent}{row['path']}", "")
+
+
+def located(rows: pa.Table, folders: Mapping[int, str], relocate: Mapping[str, str], root: str) -> pa.Array:
     """Return the paths of files: below the data path, or absolute.
 
     Args:
-        rows: path and path_is_relative.
-        folder: The folder of the table below the data path, or absolute; empty, or ends in a slash.
+        rows: path, path_is_relative and table_id; without that the files are below the data path itself.
+        folders: The folder of each table.
+        root: The data path.
     """
-    result = []
-    for path, is_relative in zip(
-        *(rows.column(name).to_pylist() for name in ("path", "path_is_relative")), strict=True
-    ):
-        if path is None:
-            raise CorruptTableError("The catalog has a file without a path. It is damaged; compare it with a copy.")
-        whole = path if is_relative is False else f"{folder}{path}"
-        result.append((relocated(whole, relocate) or whole) if is_absolute(whole) else whole)
-    return result
+    paths = single_chunk(rows.column("path"))
+    if paths.null_count:
+        raise CorruptTableError("The catalog has a file without a path. It is damaged; compare it with a copy.")
+    parents = pa.repeat("", len(rows))
+    if "table_id" in rows.column_names:
+        ids = pa.array(folders.keys(), pa.int64())
+        of_tables = pc.index_in(single_chunk(rows.column("table_id")), value_set=ids)
+        parents = pc.fill_null(pa.array(folders.values(), pa.string()).take(of_tables), "")
+    is_relative = single_chunk(pc.fill_null(rows.column("path_is_relative"), True))  # noqa: FBT003 - the value of nulls
+    whole = pc.if_else(is_relative, pc.binary_join_element_wise(parents, paths, ""), paths)
+    is_full = pc.match_substring_regex(whole, _ABSOLUTE)
+    if not is_full.true_count:
+        return whole
+    below = f"{root.rstrip('/')}/"
+    full = [(_relocated(path, relocate) or path).removeprefix(below) for path in whole.filter(is_full).to_pylist()]
+    return pc.replace_with_mask(whole, is_full, pa.array(full, pa.string()))
 
 
-def folder_below(parent: str, path: str | None, *, is_relative: bool | None) -> str:
-    """Return the folder of a schema or a table, with a slash at its end; without a path, its parent."""
-    if not path:
-        return parent
-    whole = path if is_relative is False else f"{parent}{path}"
-    return whole if whole.endswith("/") else f"{whole}/"
-
-
-def below_root(path: str, root: str) -> str:
-    """Return an absolute local path below a folder as its path there, and any other path unchanged."""
-    return path.removeprefix(root.rstrip("/") + "/")
-
-
-def readable_path(path: str, storage: Storage) -> str:
-    """Return a path as `Storage` reads it. An absolute one is checked: it may be outside of the data path.
+def readable_paths(paths: pa.Array, storage: Storage) -> list[str]:
+    """Return paths as `Storage` reads them. Absolute ones are checked: they may be outside of the data path.
 
     Raises:
-        UnsupportedFeatureError: It is on another storage, or outside, which `external_files` refuses.
+        UnsupportedFeatureError: One is on another storage, or outside, which `external_files` refuses.
     """
-    if not is_absolute(path):
-        return path
-    return storage.resolve_external(path if _URL.match(path) else f"file://{path}")
+    texts: list[str] = paths.to_pylist()
+    for index in np.flatnonzero(pc.match_substring_regex(paths, _ABSOLUTE).to_numpy(zero_copy_only=False)).tolist():
+        path = texts[index]
+        texts[index] = storage.resolve_external(path if _URL.match(path) else f"file://{path}")
+    return texts

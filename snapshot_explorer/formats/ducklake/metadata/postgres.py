@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 import pyarrow as pa
@@ -17,7 +17,7 @@ import pyarrow as pa
 from snapshot_explorer.core.errors import CorruptTableError, MissingDependencyError, StorageError, TableNotFoundError
 from snapshot_explorer.core.limits import Limits
 from snapshot_explorer.formats.ducklake.metadata.data_types import LakeField, quoted, root_of
-from snapshot_explorer.formats.ducklake.metadata.databases import BYTES, CatalogReader, RowReader, by_table, checked
+from snapshot_explorer.formats.ducklake.metadata.databases import BYTES, CatalogReader, RowReader
 from snapshot_explorer.storage.hidden import HiddenText
 
 _SCHEMA = "metadata_schema"
@@ -44,19 +44,17 @@ class _PostgresReader(RowReader):
         listed = connection.execute(_BASE_TABLES, [schema]).fetchall()
         self._types = {(table, column): dtype for table, column, dtype in listed}
         connection.execute("SELECT set_config('search_path', %s, true)", [quoted(schema)])
-        super().__init__(shown, _SIZE, limits, by_table([row[:2] for row in listed]))
+        super().__init__([row[:2] for row in listed], shown, _SIZE, limits)
 
-    def _rows(self, query: str, values: Sequence[int | str]) -> Sequence[Sequence[object]]:
+    def _rows(self, query: str, values: Sequence[int]) -> Sequence[Sequence[object]]:
         # Without values psycopg does not look for placeholders, which names of columns may contain.
         bound = query.replace("?", "%s") if values else query
         rows: Sequence[Sequence[object]] = self._connection.execute(bound, list(values) or None).fetchall()
         return rows
 
-    def _stored_type(self, item: LakeField) -> pa.DataType:
-        return pa.binary() if root_of(item.type) in BYTES else pa.string()
-
-    def _value(self, table: str, name: str, item: LakeField) -> str:  # noqa: ARG002 - of other databases
-        return quoted(name) if self._types.get((table, name)) == "bytea" else f"{quoted(name)}::text"
+    def _inlined_value(self, table: str, name: str, item: LakeField) -> tuple[str, pa.DataType]:
+        expression = quoted(name) if self._types.get((table, name)) == "bytea" else f"{quoted(name)}::text"
+        return expression, pa.binary() if root_of(item.type) in BYTES else pa.string()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,19 +67,15 @@ class PostgresCatalog:
     shown: str
     """The server and the database, without secrets."""
     limits: Limits
+    name: str = ""
     folder: None = None
-    """A server has no folder from which relative paths count."""
-
-    @property
-    def name(self) -> str:
-        """The name of the catalog in its folder, which it has none of."""
-        return ""
+    """A server has no folder from which relative paths count, and the catalog no name in it."""
 
     def check_data_path(self, path: str) -> None:
         """Accept a folder for the data: of a server it is on a store, for which the caller gives the credentials."""
 
-    def __reduce__(self) -> tuple[object, tuple[str, str, Limits]]:
-        return _without_address, (self.schema, self.shown, self.limits)
+    def __reduce__(self) -> tuple[object, tuple[None, str, str, Limits]]:
+        return _catalog, (None, self.schema, self.shown, self.limits)
 
     @contextmanager
     def reading(self) -> Iterator[CatalogReader]:
@@ -99,35 +93,28 @@ class PostgresCatalog:
             ) from error
         if self.address is None:
             raise StorageError(f"{self.shown} was restored from a pickle, which contains no address. Open it again.")
-        failed: str | None = None
+        failure: Exception
         try:
             with psycopg.connect(
                 self.address, connect_timeout=10, application_name="snapshot-explorer", options=_OPTIONS
             ) as connection:
                 connection.read_only = True
                 connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
-                yield checked(_PostgresReader(connection, self.schema, self.shown, self.limits), self.shown)
+                yield _PostgresReader(connection, self.schema, self.shown, self.limits)
+                return
         except psycopg.errors.DataError as error:
-            failed = type(error).__name__
-            raise CorruptTableError(f"A value of the catalog {self.shown} cannot be read: {failed}.") from None
+            failure = CorruptTableError(f"A value of the catalog {self.shown} cannot be read: {type(error).__name__}.")
         except psycopg.Error as error:
-            failed = _reason(error)
-        if failed is not None:  # outside of the handler: the error may quote the address
-            _raise_unavailable(self.shown, failed)
+            state = getattr(error, "sqlstate", None)
+            reason = f"{type(error).__name__}{f' (SQL state {state})' if state else ''}"
+            failure = StorageError(
+                f"The catalog {self.shown} could not be read: {reason}. Check the server, the database and the user."
+            )
+        raise failure  # outside of the handlers: the error may quote the address
 
 
-def _raise_unavailable(shown: str, reason: str) -> NoReturn:
-    raise StorageError(f"The catalog {shown} could not be read: {reason}. Check the server, the database and the user.")
-
-
-def _reason(error: Exception) -> str:
-    """Return why a server was not read: the SQL state, or the kind of error, and nothing that quotes the address."""
-    state = getattr(error, "sqlstate", None)
-    return f"{type(error).__name__}{f' (SQL state {state})' if state else ''}"
-
-
-def _without_address(schema: str, shown: str, limits: Limits) -> PostgresCatalog:
-    return PostgresCatalog(address=None, schema=schema, shown=shown, limits=limits)
+def _catalog(address: str | None, schema: str, shown: str, limits: Limits) -> PostgresCatalog:
+    return PostgresCatalog(address=address, schema=schema, shown=shown, limits=limits)
 
 
 def postgres_catalog(text: str, limits: Limits) -> PostgresCatalog:
@@ -151,4 +138,4 @@ def postgres_catalog(text: str, limits: Limits) -> PostgresCatalog:
         port = f":{url.port}" if url.port else ""
         shown = f"postgresql://{url.hostname or ''}{port}{url.path}"
     suffix = "" if schema == _DEFAULT_SCHEMA else f"?{_SCHEMA}={schema}"
-    return PostgresCatalog(address=HiddenText(address), schema=schema, shown=f"{shown}{suffix}", limits=limits)
+    return _catalog(HiddenText(address), schema, f"{shown}{suffix}", limits)

@@ -20,49 +20,50 @@ def _schema(numbers: str, texts: str = "", flags: str = "", times: str = "") -> 
 
 _LIVE = "begin_snapshot end_snapshot"
 TABLES: Mapping[str, pa.Schema] = {
-    "ducklake_metadata": _schema("scope_id", "key value scope"),
-    "ducklake_snapshot": _schema("snapshot_id schema_version next_file_id", times="snapshot_time"),
-    "ducklake_snapshot_changes": _schema("snapshot_id", "changes_made author commit_message commit_extra_info"),
-    "ducklake_schema": _schema(f"schema_id {_LIVE}", "schema_uuid schema_name path", "path_is_relative"),
-    "ducklake_table": _schema(f"table_id {_LIVE} schema_id", "table_uuid table_name path", "path_is_relative"),
-    "ducklake_view": _schema(f"view_id {_LIVE} schema_id", "view_name dialect sql"),
-    "ducklake_column": _schema(
+    "metadata": _schema("scope_id", "key value scope"),
+    "snapshot": _schema("snapshot_id schema_version next_file_id", times="snapshot_time"),
+    "snapshot_changes": _schema("snapshot_id", "changes_made author commit_message commit_extra_info"),
+    "schema": _schema(f"schema_id {_LIVE}", "schema_uuid schema_name path", "path_is_relative"),
+    "table": _schema(f"table_id {_LIVE} schema_id", "table_uuid table_name path", "path_is_relative"),
+    "view": _schema(f"view_id {_LIVE} schema_id", "view_name dialect sql"),
+    "column": _schema(
         f"column_id {_LIVE} table_id column_order parent_column",
         "column_name column_type initial_default default_value",
         "nulls_allowed",
     ),
-    "ducklake_data_file": _schema(
+    "data_file": _schema(
         f"data_file_id table_id {_LIVE} record_count file_size_bytes row_id_start partition_id mapping_id partial_max",
         "path file_format encryption_key partial_file_info",
         "path_is_relative",
     ),
-    "ducklake_delete_file": _schema(
+    "delete_file": _schema(
         f"delete_file_id table_id {_LIVE} data_file_id delete_count file_size_bytes partial_max",
         "path format encryption_key",
         "path_is_relative",
     ),
-    "ducklake_inlined_data_tables": _schema("table_id schema_version", "table_name"),
-    "ducklake_schema_versions": _schema("begin_snapshot schema_version table_id"),
-    "ducklake_column_mapping": _schema("mapping_id table_id", "type"),
-    "ducklake_name_mapping": _schema(
-        "mapping_id column_id target_field_id parent_column", "source_name", "is_partition"
-    ),
-    "ducklake_partition_info": _schema(f"partition_id table_id {_LIVE}"),
-    "ducklake_partition_column": _schema("partition_id partition_key_index column_id", "transform"),
-    "ducklake_file_partition_value": _schema("data_file_id table_id partition_key_index", "partition_value"),
-    "ducklake_sort_info": _schema(f"sort_id table_id {_LIVE}"),
-    "ducklake_sort_expression": _schema("sort_id sort_key_index", "expression dialect sort_direction null_order"),
-    "ducklake_file_column_stats": _schema(
+    "inlined_data_tables": _schema("table_id schema_version", "table_name"),
+    "inlined_delete": _schema("file_id row_id begin_snapshot"),
+    "schema_versions": _schema("begin_snapshot schema_version table_id"),
+    "column_mapping": _schema("mapping_id table_id", "type"),
+    "name_mapping": _schema("mapping_id column_id target_field_id parent_column", "source_name", "is_partition"),
+    "partition_info": _schema(f"partition_id table_id {_LIVE}"),
+    "partition_column": _schema("partition_id partition_key_index column_id", "transform"),
+    "file_partition_value": _schema("data_file_id table_id partition_key_index", "partition_value"),
+    "sort_info": _schema(f"sort_id table_id {_LIVE}"),
+    "sort_expression": _schema("sort_id sort_key_index", "expression dialect sort_direction null_order"),
+    "file_column_stats": _schema(
         "data_file_id table_id column_id column_size_bytes value_count null_count",
         "min_value max_value",
         "contains_nan",
     ),
-    "ducklake_tag": _schema(f"object_id {_LIVE}", "key value"),
-    "ducklake_column_tag": _schema(f"table_id column_id {_LIVE}", "key value"),
-    "ducklake_files_scheduled_for_deletion": _schema("data_file_id", "path", "path_is_relative", "schedule_start"),
+    "tag": _schema(f"object_id {_LIVE}", "key value"),
+    "column_tag": _schema(f"table_id column_id {_LIVE}", "key value"),
+    "files_scheduled_for_deletion": _schema("data_file_id", "path", "path_is_relative", "schedule_start"),
 }
-"""The tables that are read, and the types in which their columns are returned."""
-OLD_NAMES: Mapping[str, str] = {"ducklake_file_column_stats": "ducklake_file_column_statistics"}
+"""The tables that are read, by their names without `ducklake_`, and the types in which their columns are returned."""
+INLINED = _schema(f"row_id {_LIVE}")
+"""The first columns of a table of inlined rows."""
+OLD_NAMES: Mapping[str, str] = {"file_column_stats": "file_column_statistics"}
 """Tables that older format versions have under another name."""
 FORMAT_VERSIONS = ("0.1", "0.2", "0.3-dev1", "0.3", "0.4-dev1", "0.4", "1.0")
 """The format versions that are read."""

@@ -3,7 +3,9 @@
 Source: DuckLake specification 1.0, "Queries"; reference, "Data files", "Deletes", "Merged and rewritten files".
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+import hashlib
+from collections.abc import Hashable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -11,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.core.records import Predicate, ReadPlan, Split
 from snapshot_explorer.core.safe_text import logger_of
 from snapshot_explorer.formats.ducklake import features
@@ -19,27 +22,98 @@ from snapshot_explorer.formats.ducklake.files.deletes import DELETE_FORMATS, Del
 from snapshot_explorer.formats.ducklake.metadata.changes_made import FLUSHES
 from snapshot_explorer.formats.ducklake.metadata.data_types import LakeField, arrow_type
 from snapshot_explorer.formats.ducklake.metadata.log import DuckLakeLog
-from snapshot_explorer.formats.ducklake.metadata.paths import readable_path
+from snapshot_explorer.formats.ducklake.metadata.paths import readable_paths
 from snapshot_explorer.formats.ducklake.metadata.table_metadata import (
     ENDLESS,
     DuckLakeMetadata,
+    InlinedTable,
     Ints,
-    Partial,
     live_mask,
     live_rows,
     numbers,
+    option,
 )
-from snapshot_explorer.formats.ducklake.scan.plans import Context, FilePlan, InlinedPlan, InlinedRows, context_of
-from snapshot_explorer.formats.ducklake.scan.statistics import file_bounds, named_partitions, partition_bounds
+from snapshot_explorer.formats.ducklake.scan.statistics import file_bounds, partition_bounds, partition_texts
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.skipped import Reasons, by_statistics, skipped_frame
 from snapshot_explorer.storage import Storage
 
 logger = logger_of(__name__)
 
-_MAPPING = "map_by_name"
 _SNAPSHOTS_INSIDE_SINCE = ("0.4-dev1", "0.4", "1.0")
 """The format versions in which delete files may contain the snapshot of each delete."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """The columns of the table, which all splits of a version share. Picklable."""
+
+    fields: tuple[LakeField, ...]
+    key: str
+    """A text that is equal for equal columns."""
+
+
+def context_of(fields: tuple[LakeField, ...]) -> Context:
+    """Return the context of a version with these columns."""
+    return Context(fields=fields, key=hashlib.sha256(repr(fields).encode()).hexdigest())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Visible:
+    """The rows of a data file that a version sees: by default all."""
+
+    deletes: tuple[DeleteFile, ...] = ()
+    inlined_deletes: tuple[int, ...] = ()
+    """Positions that the catalog deletes."""
+    up_to: int | None = None
+    """Only rows of snapshots up to this one are visible; None for all."""
+    first_rows: int | None = None
+    """Only so many rows at the start of the file are visible; None for all."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilePlan:
+    """The plan of a split of a data file. Picklable."""
+
+    path: str
+    """The path for `Storage`."""
+    location: str
+    """The recorded path, whose folders added files may have values in."""
+    size_bytes: int
+    begin: int
+    """The snapshot that wrote its rows, unless the file has the snapshot of each."""
+    row_id_start: int | None
+    """The id of its first row, unless the file has an id for each; None if its rows have none."""
+    visible: Visible
+    mapping: tuple[MappedName, ...] | None
+    positions: tuple[LakeField, ...]
+    """The columns by position, for a file without ids and without a mapping."""
+    context: Context
+
+    @property
+    def identity(self) -> Hashable:
+        """Return a value that is equal if the same rows are read; see `Split.identity`."""
+        return self.path, self.begin, self.row_id_start, self.visible, self.mapping, self.context.key
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InlinedPlan:
+    """The plan of the split of all inlined rows. Picklable."""
+
+    tables: tuple[InlinedTable, ...]
+    """The live rows of each inlined table."""
+    is_native: bool
+    """Whether values have their own types. Otherwise some are text."""
+    context: Context
+
+    @property
+    def identity(self) -> Hashable:
+        """Return a value that is equal if the same rows are read."""
+        parts = []
+        for table in self.tables:
+            columns = [table.rows.column(name).to_numpy().tobytes() for name in ("row_id", "begin_snapshot")]
+            parts.append((table.name, hashlib.sha256(b"".join(columns)).hexdigest(), len(table.rows)))
+        return "inlined", tuple(parts), self.context.key
 
 
 def plan(
@@ -65,61 +139,63 @@ def plan(
     fields = metadata.fields_at(snapshot) if fields is None else fields
     for field in fields:
         arrow_type(field)  # refuses types that are not read
-    files = live_rows(metadata.data_files, snapshot)
-    deletes = live_rows(metadata.delete_files, snapshot)
+    files = live_rows(metadata.rows["data_file"], snapshot)
+    deletes = live_rows(metadata.rows["delete_file"], snapshot)
     _check_readable(metadata, files, deletes)
-    _warn_of_lost_deletes(log.storage, metadata, snapshot)
-    reasons = _reasons(log, metadata, files, fields, predicate)
-    is_read = pa.array([reason is None for reason in reasons], pa.bool_())
-    context = context_of(fields)
+    _warn_of_lost_deletes(log.storage, metadata, files, snapshot)
+    reasons = np.full(len(files), None, np.object_)
+    chosen = [field for field in fields if predicate is not None and field.name in predicate.columns]
+    if predicate is not None and chosen:
+        partitions = partition_bounds(metadata, files, chosen)
+        if partitions is not None:
+            reasons[[reason is not None for reason in by_statistics(predicate, partitions)]] = "partition"
+        left = np.flatnonzero([reason is None for reason in reasons])
+        known = file_bounds(log, metadata, files.take(pa.array(left, pa.int64())), chosen)
+        reasons[left] = by_statistics(predicate, known)
+    read = files.filter(pa.array([reason is None for reason in reasons], pa.bool_())) if chosen else files
     splits = [
-        *_file_splits(log, metadata, files.filter(is_read), deletes, snapshot, context),
-        *_inlined_splits(metadata, snapshot, context),
+        *_file_splits(log, metadata, read, deletes, snapshot, fields),
+        *_inlined_split(metadata, snapshot, fields),
     ]
     return ReadPlan(splits=tuple(splits), skipped=partial(_skipped, metadata, files, reasons))
 
 
 def _skipped(metadata: DuckLakeMetadata, files: pa.Table, reasons: Reasons) -> pa.Table:
-    partitions = named_partitions(metadata, files)
+    partitions = [tuple(partition.items()) for partition in partition_texts(metadata, files)]
+    distinct = {partition: index for index, partition in enumerate(dict.fromkeys(partitions))}
     sizes = files.select(["record_count", "file_size_bytes"]).rename_columns(["rows", "size_bytes"])
-    return skipped_frame(sizes, reasons, partitions=partitions, of_files=np.arange(len(files)))
+    of_files = pa.array([distinct[partition] for partition in partitions], pa.int64())
+    return skipped_frame(sizes, reasons, partitions=list(map(dict, distinct)), of_files=of_files)
 
 
 def _check_readable(metadata: DuckLakeMetadata, files: pa.Table, deletes: pa.Table) -> None:
-    if (metadata.option("encrypted") or "false").lower() not in ("false", "0"):
+    if (option(metadata.rows["metadata"], "encrypted") or "false").lower() not in ("false", "0"):
         raise refusal(features.ENCRYPTED, what=f"The lake of {metadata.catalog}")
     for rows, column, known in ((files, "file_format", ("parquet",)), (deletes, "format", DELETE_FORMATS)):
         with_key = rows.filter(rows.column("encryption_key").is_valid())
         if len(with_key):
             raise refusal(features.ENCRYPTED, what=f"The file {with_key.column('location')[0].as_py()}")
-        is_known = pc.is_in(rows.column(column), value_set=pa.array(known))
-        others = rows.filter(pc.invert(is_known))
+        others = rows.filter(pc.invert(pc.is_in(rows.column(column), value_set=pa.array(known))))
         if len(others):
             path, word = (others.column(name)[0].as_py() for name in ("location", column))
             raise refusal(features.OTHER_FILE_FORMATS, path=path, file_format=word)
 
 
-def _warn_of_lost_deletes(storage: Storage, metadata: DuckLakeMetadata, snapshot: int) -> None:
+def _warn_of_lost_deletes(storage: Storage, metadata: DuckLakeMetadata, files: pa.Table, snapshot: int) -> None:
     """Log that deletes of a version are lost, because a later deletion vector has replaced them.
 
     Source: reference, "Deletes": a second vector of a data file replaces the row of the first.
     """
-    vectors = metadata.delete_files.filter(pc.equal(metadata.delete_files.column("format"), "puffin"))
+    deletes = metadata.rows["delete_file"]
+    vectors = deletes.filter(pc.equal(deletes.column("format"), "puffin"))
     later = vectors.filter(pa.array(numbers(vectors, "begin_snapshot") > snapshot))
-    if not len(later):
-        return
-    files = live_rows(metadata.data_files, snapshot)
-    files = files.filter(
-        pc.is_in(files.column("data_file_id"), value_set=later.column("data_file_id").combine_chunks())
-    )
+    files = files.filter(pc.is_in(files.column("data_file_id"), value_set=single_chunk(later.column("data_file_id"))))
     if not len(files):
         return
-    recorded = {
-        *numbers(metadata.data_files, "end_snapshot").tolist(),
-        *numbers(metadata.delete_files, "begin_snapshot").tolist(),
-        *numbers(metadata.inlined_deletes, "begin_snapshot").tolist(),
-        *(end for table in metadata.inlined for end in numbers(table.rows, "end_snapshot").tolist()),
-    }
+    ends = [metadata.rows["data_file"], *(table.rows for table in metadata.inlined)]
+    recorded = {number for rows in ends for number in rows.column("end_snapshot").to_pylist()}
+    for rows in (deletes, metadata.rows["inlined_delete"]):
+        recorded.update(rows.column("begin_snapshot").to_pylist())
     first = int(numbers(files, "begin_snapshot").min())
     for number, words in metadata.words.items():
         is_lost = "deleted_from_table" in words and not FLUSHES.intersection(words) and number not in recorded
@@ -134,112 +210,91 @@ def _warn_of_lost_deletes(storage: Storage, metadata: DuckLakeMetadata, snapshot
             )
 
 
-def _reasons(
-    log: DuckLakeLog,
-    metadata: DuckLakeMetadata,
-    files: pa.Table,
-    fields: Sequence[LakeField],
-    predicate: Predicate | None,
-) -> Reasons:
-    reasons = np.full(len(files), None, np.object_)
-    if predicate is None or not len(files):
-        return reasons
-    chosen = [field for field in fields if field.name in predicate.columns]
-    partitions = partition_bounds(metadata, files, chosen)
-    if partitions is not None:
-        reasons[[reason is not None for reason in by_statistics(predicate, partitions)]] = "partition"
-    left = np.flatnonzero([reason is None for reason in reasons])
-    if len(left) and chosen:
-        known = file_bounds(log, metadata, files.take(pa.array(left)), chosen)
-        reasons[left] = by_statistics(predicate, known)
-    return reasons
-
-
 def _file_splits(
     log: DuckLakeLog,
     metadata: DuckLakeMetadata,
     files: pa.Table,
     deletes: pa.Table,
     snapshot: int,
-    context: Context,
+    fields: tuple[LakeField, ...],
 ) -> Iterator[Split]:
-    of_files = _deletes_of(log, metadata, deletes, snapshot)
-    inlined = inlined_positions(metadata, snapshot)
-    mappings = _mappings(metadata)
-    partitions = named_partitions(metadata, files)
-    for row, partition in zip(files.to_pylist(), partitions, strict=True):
-        number = row["data_file_id"]
-        up_to, first_rows = _visible(metadata.partials.get(number), snapshot)
-        mapping = None
-        if row["mapping_id"] is not None:
-            mapping = _mapping_of(mappings, metadata, row["mapping_id"], row["location"])
-        plan_of_file = FilePlan(
-            path=readable_path(row["location"], log.storage),
-            location=row["location"],
-            file_id=number,
-            size_bytes=row["file_size_bytes"],
-            begin=row["begin_snapshot"],
-            row_id_start=row["row_id_start"],
-            deletes=tuple(of_files.get(number, ())),
-            inlined_deletes=inlined.get(number, ()),
-            up_to=up_to,
-            first_rows=first_rows,
-            mapping=mapping,
-            positions=metadata.fields_at(row["begin_snapshot"]) if metadata.format_version == "0.1" else (),
-            context=context,
-        )
-        rows = row["record_count"]
+    context, visible, whole = context_of(fields), _visible_parts(log, metadata, deletes, snapshot), Visible()
+    mappings: dict[int | None, tuple[MappedName, ...] | None] = {None: None}
+    names = ("location", "data_file_id", "file_size_bytes", "begin_snapshot", "row_id_start", "mapping_id")
+    columns = [files.column(name).to_pylist() for name in (*names, "record_count")]
+    paths = readable_paths(single_chunk(files.column("location")), log.storage)
+    for path, partition, location, number, size, begin, row_id, mapping_id, rows in zip(
+        paths, partition_texts(metadata, files), *columns, strict=True
+    ):
+        own = visible.get(number, whole)
+        if mapping_id not in mappings:
+            mappings[mapping_id] = _mapping_of(metadata, mapping_id, location)
         yield Split(
-            files=(plan_of_file.path,),
-            raw=plan_of_file.is_whole and mapping is None,
+            files=(path,),
+            raw=own is whole and mapping_id is None,
             partition=partition,
             bucket=None,
             rows=rows,
-            size_bytes=row["file_size_bytes"],
-            live_rows=rows if plan_of_file.is_whole else None,
-            detail=plan_of_file,
+            size_bytes=size,
+            live_rows=rows if own is whole else None,
+            detail=FilePlan(
+                path=path,
+                location=location,
+                size_bytes=size,
+                begin=begin,
+                row_id_start=row_id,
+                visible=own,
+                mapping=mappings[mapping_id],
+                positions=metadata.fields_at(begin) if metadata.format_version == "0.1" else (),
+                context=context,
+            ),
         )
 
 
-def _visible(partial_file: Partial | None, snapshot: int) -> tuple[int | None, int | None]:
-    """Return the snapshot up to which rows of a file are visible, or the number of visible rows; None for all.
+def _visible_parts(
+    log: DuckLakeLog, metadata: DuckLakeMetadata, deletes: pa.Table, snapshot: int
+) -> Mapping[int, Visible]:
+    """Return the visible rows of the data files that have others, by data_file_id.
 
     Source: reference, "Merged and rewritten files".
     """
-    if partial_file is None or partial_file.last <= snapshot:
-        return None, None
-    if partial_file.counts is None:
-        return snapshot, None
-    return None, max((count for number, count in partial_file.counts if number <= snapshot), default=0)
-
-
-def _deletes_of(
-    log: DuckLakeLog, metadata: DuckLakeMetadata, deletes: pa.Table, snapshot: int
-) -> Mapping[int, Sequence[DeleteFile]]:
-    result: dict[int, list[DeleteFile]] = {}
-    is_complete = last_deletes(metadata, deletes) <= snapshot
-    for row, complete in zip(deletes.to_pylist(), is_complete.tolist(), strict=True):
-        file = DeleteFile(
-            path=readable_path(row["location"], log.storage),
-            format=row["format"],
-            size_bytes=row["file_size_bytes"],
-            up_to=None if complete else snapshot,
-        )
-        result.setdefault(row["data_file_id"], []).append(file)
-    return {number: sorted(files, key=lambda file: file.path) for number, files in result.items()}
+    result: dict[int, Visible] = {}
+    for number, item in metadata.partials.items():
+        if item.last > snapshot and item.counts is None:
+            result[number] = Visible(up_to=snapshot)
+        elif item.last > snapshot:
+            counts = (count for begin, count in item.counts or () if begin <= snapshot)
+            result[number] = Visible(first_rows=max(counts, default=0))
+    for number, positions in inlined_positions(metadata, snapshot).items():
+        result[number] = replace(result.get(number, Visible()), inlined_deletes=positions)
+    of_files: dict[int, list[DeleteFile]] = {}
+    paths = readable_paths(single_chunk(deletes.column("location")), log.storage)
+    columns = [deletes.column(name).to_pylist() for name in ("data_file_id", "format", "file_size_bytes")]
+    is_complete = (last_deletes(metadata, deletes) <= snapshot).tolist()
+    for path, complete, number, file_format, size in zip(paths, is_complete, *columns, strict=True):
+        up_to = None if complete else snapshot
+        file = DeleteFile(path=path, format=file_format, size_bytes=size, up_to=up_to)
+        of_files.setdefault(number, []).append(file)
+    for number, files in of_files.items():
+        ordered = tuple(sorted(files, key=lambda file: file.path))
+        result[number] = replace(result.get(number, Visible()), deletes=ordered)
+    return result
 
 
 def last_deletes(metadata: DuckLakeMetadata, deletes: pa.Table) -> Ints:
     """Return for each delete file a snapshot after which nothing in it was deleted."""
-    lasts = numbers(deletes, "partial_max")
     if metadata.format_version not in _SNAPSHOTS_INSIDE_SINCE:
         return numbers(deletes, "begin_snapshot")
-    return np.where(lasts == ENDLESS, metadata.last_in_files(numbers(deletes, "delete_file_id")), lasts)
+    # Otherwise the first snapshot that knows the id of the file: nothing in it was written later.
+    next_ids = np.maximum.accumulate(numbers(metadata.rows["snapshot"], "next_file_id", 0))
+    indices = np.searchsorted(next_ids, numbers(deletes, "delete_file_id"), side="right")
+    lasts = numbers(deletes, "partial_max")
+    return np.where(lasts == ENDLESS, np.append(metadata.snapshot_ids, ENDLESS)[indices], lasts)
 
 
 def inlined_positions(metadata: DuckLakeMetadata, snapshot: int) -> Mapping[int, tuple[int, ...]]:
     """Return the positions that the catalog deletes at a snapshot, ascending, by data file."""
-    rows = metadata.inlined_deletes
+    rows = metadata.rows["inlined_delete"]
     rows = rows.filter(pa.array(numbers(rows, "begin_snapshot") <= snapshot))
     result: dict[int, set[int]] = {}
     for number, position in zip(rows.column("file_id").to_pylist(), rows.column("row_id").to_pylist(), strict=True):
@@ -247,27 +302,16 @@ def inlined_positions(metadata: DuckLakeMetadata, snapshot: int) -> Mapping[int,
     return {number: tuple(sorted(positions)) for number, positions in result.items()}
 
 
-def _mappings(metadata: DuckLakeMetadata) -> Mapping[int, Mapping[int | None, Sequence[Mapping[str, Any]]]]:
-    """Return the rows of each mapping by their parent in it."""
-    result: dict[int, dict[int | None, list[Mapping[str, Any]]]] = {}
-    for row in metadata.name_mappings.to_pylist():
-        result.setdefault(row["mapping_id"], {}).setdefault(row["parent_column"], []).append(row)
-    return result
-
-
-def _mapping_of(
-    mappings: Mapping[int, Mapping[int | None, Sequence[Mapping[str, Any]]]],
-    metadata: DuckLakeMetadata,
-    mapping_id: int,
-    path: str,
-) -> tuple[MappedName, ...]:
-    types = {row["mapping_id"]: row["type"] for row in metadata.column_mappings.to_pylist()}
-    if types.get(mapping_id) != _MAPPING:
+def _mapping_of(metadata: DuckLakeMetadata, mapping_id: int, path: str) -> tuple[MappedName, ...]:
+    types = {row["mapping_id"]: row["type"] for row in metadata.rows["column_mapping"].to_pylist()}
+    if types.get(mapping_id) != "map_by_name":
         raise refusal(features.OTHER_MAPPINGS, path=path, type=types.get(mapping_id))
-    below = dict(mappings.get(mapping_id, {}))
+    below: dict[int | None, list[Mapping[str, Any]]] = {}
+    for row in metadata.rows["name_mapping"].to_pylist():
+        if row["mapping_id"] == mapping_id:
+            below.setdefault(row["parent_column"], []).append(row)
 
     def parts(parent: int | None) -> tuple[MappedName, ...]:
-        rows = below.pop(parent, ())  # each once: no cycle is followed
         return tuple(
             MappedName(
                 name=str(row["source_name"]),
@@ -275,13 +319,13 @@ def _mapping_of(
                 is_partition=bool(row["is_partition"]),
                 children=parts(row["column_id"]),
             )
-            for row in rows
+            for row in below.pop(parent, ())  # each once: no cycle is followed
         )
 
     return parts(None)
 
 
-def _inlined_splits(metadata: DuckLakeMetadata, snapshot: int, context: Context) -> Iterator[Split]:
+def _inlined_split(metadata: DuckLakeMetadata, snapshot: int, fields: tuple[LakeField, ...]) -> Iterator[Split]:
     tables = inlined_rows(metadata, snapshot)
     rows = sum(len(table.rows) for table in tables)
     if rows:
@@ -293,14 +337,14 @@ def _inlined_splits(metadata: DuckLakeMetadata, snapshot: int, context: Context)
             rows=rows,
             size_bytes=sum(table.rows.nbytes for table in tables),
             live_rows=rows,
-            detail=InlinedPlan(tables=tables, is_native=metadata.has_native_values, context=context),
+            detail=InlinedPlan(tables=tables, is_native=metadata.has_native_values, context=context_of(fields)),
         )
 
 
-def inlined_rows(metadata: DuckLakeMetadata, snapshot: int) -> tuple[InlinedRows, ...]:
+def inlined_rows(metadata: DuckLakeMetadata, snapshot: int) -> tuple[InlinedTable, ...]:
     """Return the live inlined rows at a snapshot, of each inlined table that has some."""
     return tuple(
-        InlinedRows(name=table.name, fields=table.fields, rows=table.rows.filter(pa.array(mask)))
+        replace(table, rows=table.rows.filter(pa.array(mask)))
         for table in metadata.inlined
         if (mask := live_mask(table.rows, snapshot)).any()
     )

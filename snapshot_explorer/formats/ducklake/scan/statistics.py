@@ -1,10 +1,14 @@
-"""Bounds of the values in data files, from the statistics and the partition values of the catalog.
+"""Bounds and partitions of data files, as the catalog records them: text, cast to the types of the columns.
 
-Source: DuckLake specification 1.0, "ducklake_file_column_stats"; reference, "Statistics".
+A partition value is recorded by the file and by its position in the file's own spec.
+
+Source: DuckLake specification 1.0, "ducklake_file_column_stats", "ducklake_file_partition_value"; reference,
+"Statistics", "Partitions and sorting".
 """
 
 from collections.abc import Sequence
 
+import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
@@ -14,7 +18,7 @@ from snapshot_explorer.core.records import Bounds
 from snapshot_explorer.formats.ducklake.files.values import cast_texts, conform_leaf
 from snapshot_explorer.formats.ducklake.metadata.data_types import NESTED, LakeField, arrow_type, root_of
 from snapshot_explorer.formats.ducklake.metadata.log import DuckLakeLog
-from snapshot_explorer.formats.ducklake.metadata.table_metadata import DuckLakeMetadata
+from snapshot_explorer.formats.ducklake.metadata.table_metadata import DuckLakeMetadata, Ints, numbers
 from snapshot_explorer.formats.statistics import bounds_from
 
 _WITHOUT_BOUNDS = frozenset(
@@ -22,7 +26,6 @@ _WITHOUT_BOUNDS = frozenset(
 )
 """Types whose statistics are not compared: the catalog has none, or not in the order of the values."""
 _FLOATS = frozenset(("float32", "float64"))
-_OF_SNAPSHOT = ["snapshot_id", "snapshot_time"]
 
 
 def file_bounds(log: DuckLakeLog, metadata: DuckLakeMetadata, files: pa.Table, fields: Sequence[LakeField]) -> Bounds:
@@ -34,93 +37,96 @@ def file_bounds(log: DuckLakeLog, metadata: DuckLakeMetadata, files: pa.Table, f
     Args:
         files: Rows of ducklake_data_file.
     """
-    ids = single_chunk(files.column("data_file_id"))
-    newest = metadata.snapshots.slice(len(metadata.snapshots) - 1)
+    ids, newest = single_chunk(files.column("data_file_id")), int(metadata.snapshot_ids[-1])
     columns = {}
     with log.place.file.reading() as reader:
-        known = reader.read("ducklake_snapshot", {"snapshot_id": int(metadata.snapshot_ids[-1])})
-        is_same = known.select(_OF_SNAPSHOT).equals(newest.select(_OF_SNAPSHOT))
+        known = reader.read("snapshot", {"snapshot_id": newest}).column("snapshot_time").to_pylist()
+        is_same = known == [metadata.value_at(newest, "snapshot_time")]
         for field in fields:
+            unknown = pa.nulls(len(files), arrow_type(field))
+            columns[field.name] = unknown, unknown, pa.nulls(len(files), pa.int64())
             if is_same and field.type not in NESTED:
-                rows = reader.read("ducklake_file_column_stats", {"table_id": metadata.table_id, "column_id": field.id})
+                rows = reader.read("file_column_stats", {"table_id": metadata.table_id, "column_id": field.id})
                 columns[field.name] = _ends(rows, ids, field)
-            else:
-                unknown = pa.nulls(len(files), arrow_type(field))
-                columns[field.name] = unknown, unknown, pa.nulls(len(files), pa.int64())
     return bounds_from(columns, single_chunk(files.column("record_count")))
 
 
 def _ends(rows: pa.Table, ids: pa.Array, field: LakeField) -> tuple[pa.Array, pa.Array, pa.Array]:
     positions = pc.index_in(ids, value_set=single_chunk(rows.column("data_file_id")))
-    known = {name: single_chunk(rows.column(name)) for name in ("min_value", "max_value", "null_count", "contains_nan")}
-    lower, upper, nulls, nan = (values.take(positions) for values in known.values())
-    if root_of(field.type) in _FLOATS:
-        # NaN is in neither bound.
+    lower, upper, nulls, nan = (
+        single_chunk(rows.column(name)).take(positions)
+        for name in ("min_value", "max_value", "null_count", "contains_nan")
+    )
+    if field.type in _FLOATS:  # NaN is in neither bound
         is_known = pc.fill_null(pc.invert(nan), False)  # noqa: FBT003 - the value of nulls
         lower, upper = (pc.if_else(is_known, values, pa.scalar(None, pa.string())) for values in (lower, upper))
-    return typed_texts(lower, field), typed_texts(upper, field), nulls
+    return _typed_texts(lower, field), _typed_texts(upper, field), nulls
 
 
-def typed_texts(texts: pa.Array, field: LakeField) -> pa.Array:
+def _typed_texts(texts: pa.Array, field: LakeField) -> pa.Array:
     """Return values of texts in the catalog in the type of a column; null for all if one is not of the type."""
-    target = arrow_type(field)
-    if root_of(field.type) in _WITHOUT_BOUNDS:
-        return pa.nulls(len(texts), target)
-    try:
-        return conform_leaf(cast_texts(texts, field), field)
-    except (ValueError, pa.ArrowException, UnsupportedFeatureError):
-        return pa.nulls(len(texts), target)
+    if root_of(field.type) not in _WITHOUT_BOUNDS:
+        try:
+            return conform_leaf(cast_texts(texts, field), field)
+        except (ValueError, pa.ArrowException, UnsupportedFeatureError):
+            pass
+    return pa.nulls(len(texts), arrow_type(field))
 
 
 def partition_bounds(metadata: DuckLakeMetadata, files: pa.Table, fields: Sequence[LakeField]) -> Bounds | None:
     """Return the values of columns by which files are partitioned, as bounds; None if none of these columns is one."""
-    texts = partition_texts(metadata, files)
+    rows = single_chunk(files.column("record_count"))
     columns = {}
     for field in fields:
-        own = [values.get(field.id) for values in texts]
-        if root_of(field.type) not in _FLOATS and any(value is not None for value in own):
-            values = typed_texts(pa.array([None if value is None else value[0] for value in own], pa.string()), field)
-            if values.null_count == len(values):
-                continue
-            is_null = [None if value is None else value[0] is None for value in own]
-            counts = files.column("record_count").to_pylist()
-            nulls = [None if null is None else count * null for null, count in zip(is_null, counts, strict=True)]
-            columns[field.name] = values, values, pa.array(nulls, pa.int64())
-    return bounds_from(columns, single_chunk(files.column("record_count"))) if columns else None
+        texts, is_known = _identity_values(metadata, files, field)
+        values = _typed_texts(texts, field)
+        if field.type not in _FLOATS and is_known.true_count and values.null_count < len(values):
+            values = pc.if_else(is_known, values, pa.scalar(None, values.type))
+            counts = pc.if_else(texts.is_valid(), pa.scalar(0, pa.int64()), rows)
+            columns[field.name] = values, values, pc.if_else(is_known, counts, pa.scalar(None, pa.int64()))
+    return bounds_from(columns, rows) if columns else None
 
 
-def partition_texts(metadata: DuckLakeMetadata, files: pa.Table) -> list[dict[int, tuple[str | None]]]:
-    """Return for each file the values of its identity partitions as text, by column id."""
-    values = metadata.partition_texts
-    result = []
-    for number, spec in zip(
-        *(files.column(name).to_pylist() for name in ("data_file_id", "partition_id")), strict=True
-    ):
-        own = values.get(number, {})
-        fields = metadata.partition_fields(spec) if own else ()
-        result.append(
-            {
-                field.id: (own[index],)
-                for index, (field, transform) in enumerate(fields)
-                if transform == "identity" and field is not None and index in own
-            }
-        )
-    return result
+def partition_maps(metadata: DuckLakeMetadata, files: pa.Table) -> pa.MapArray:
+    """Return for each file the text of each value by the column, or by the transform of it, as in FILES."""
+    specs, of_files = np.unique(numbers(files, "partition_id", -1), return_inverse=True)
+    names = [[_name(*item) for item in metadata.partition_fields(spec)] for spec in specs.tolist()]
+    counts = np.asarray([len(own) for own in names], np.int64)
+    offsets = np.concatenate([[0], np.cumsum(counts[of_files])])
+    owners = np.repeat(np.arange(len(files)), counts[of_files])
+    indices = np.arange(len(owners)) - offsets[owners]
+    starts = (np.cumsum(counts) - counts)[of_files[owners]]
+    keys = pa.array([name for own in names for name in own], pa.string()).take(pa.array(starts + indices, pa.int64()))
+    values, _ = _texts(metadata, numbers(files, "data_file_id")[owners], indices)
+    return pa.MapArray.from_arrays(pa.array(offsets, pa.int32()), keys, values)
 
 
-def named_partitions(metadata: DuckLakeMetadata, files: pa.Table) -> list[dict[str, str | None]]:
-    """Return for each file its partition as text: the column, or the transform of it, to the value."""
-    values = metadata.partition_texts
-    names: dict[int | None, list[str]] = {}
-    result = []
-    for number, spec in zip(
-        *(files.column(name).to_pylist() for name in ("data_file_id", "partition_id")), strict=True
-    ):
-        if spec not in names:
-            names[spec] = [_name(field, transform) for field, transform in metadata.partition_fields(spec)]
-        own = values.get(number, {})
-        result.append({name: own.get(index) for index, name in enumerate(names[spec])})
-    return result
+def partition_texts(metadata: DuckLakeMetadata, files: pa.Table) -> list[dict[str, str | None]]:
+    """Return `partition_maps` as dictionaries; one for all files if none is partitioned."""
+    maps = partition_maps(metadata, files)
+    return list(map(dict, maps.to_pylist())) if len(maps.keys) else [{}] * len(maps)
+
+
+def _identity_values(metadata: DuckLakeMetadata, files: pa.Table, field: LakeField) -> tuple[pa.Array, pa.Array]:
+    """Return for each file the value of a column by which it is partitioned, as text, and whether it is known."""
+    specs, of_files = np.unique(numbers(files, "partition_id", -1), return_inverse=True)
+    indices = np.full(len(specs), -1, np.int64)
+    for number, spec in enumerate(specs.tolist()):
+        for index, (column, transform) in enumerate(metadata.partition_fields(spec)):
+            if transform == "identity" and column is not None and column.id == field.id:
+                indices[number] = index
+    texts, is_known = _texts(metadata, numbers(files, "data_file_id"), indices[of_files])
+    return texts, pc.and_(is_known, pa.array(indices[of_files] >= 0, pa.bool_()))
+
+
+def _texts(metadata: DuckLakeMetadata, ids: Ints, indices: Ints) -> tuple[pa.Array, pa.Array]:
+    """Return the values of files at indices of their specs, and which of them are recorded."""
+    rows = metadata.rows["file_partition_value"]
+    of_rows = numbers(rows, "partition_key_index", 0)
+    width = 1 + max(int(of_rows.max(initial=0)), int(indices.max(initial=0)))
+    recorded = pa.array(numbers(rows, "data_file_id", -1) * width + of_rows, pa.int64())
+    positions = pc.index_in(pa.array(ids * width + indices, pa.int64()), value_set=recorded)
+    return single_chunk(rows.column("partition_value")).take(positions), positions.is_valid()
 
 
 def _name(field: LakeField | None, transform: str) -> str:
