@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.chunks import single_chunk
+from snapshot_explorer.arrow.maps import values_of
 
 Codes = npt.NDArray[np.int64]
 
@@ -38,7 +39,7 @@ def codes_of_maps(column: pa.ChunkedArray | pa.Array) -> Codes:
     if by_position is not None:
         return group_ids(by_position)
     names = pc.unique(maps.keys).to_pylist()
-    values = [pc.map_lookup(maps, pa.scalar(name, maps.type.key_type), "first") for name in names]
+    values = [values_of(maps, name) for name in names]
     # A missing key and a null value look alike, so the id includes the keys and their number: joined alone, no key and
     # an empty key are the same.
     keys = pc.binary_join(pa.ListArray.from_arrays(maps.offsets, maps.keys.cast(pa.string())), "\0")

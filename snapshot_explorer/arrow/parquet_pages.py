@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
@@ -295,6 +296,11 @@ def _longest_value(source: pa.NativeFile, compression: str, page: _Page) -> int:
     content = bytes(source.read_at(page.packed, page.start))
     if compression != "UNCOMPRESSED":
         content = pa.decompress(content, decompressed_size=page.unpacked, codec=_codec(compression), asbytes=True)
+    longest = int.from_bytes(content[:4], "little")
+    if page.values > 1 and len(content) == page.values * (4 + longest):
+        lengths = np.frombuffer(content, np.uint8).reshape(page.values, -1)[:, :4]
+        if (lengths == lengths[0]).all():
+            return longest  # as of paths with identifiers
     longest = at = 0
     for _ in range(page.values):
         size = int.from_bytes(content[at : at + 4], "little")

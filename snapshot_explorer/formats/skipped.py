@@ -20,8 +20,10 @@ Reasons = npt.NDArray[np.object_]
 
 def by_statistics(predicate: Predicate, bounds: Bounds) -> list[str | None]:
     """Return the reasons to skip files whose bounds rule out every row."""
-    columns = predicate.ruled_out(bounds).to_pylist()
-    return [None if names is None else f"statistics of {names}" for names in columns]
+    reasons: list[str | None] = pc.binary_join_element_wise(
+        "statistics of ", predicate.ruled_out(bounds), ""
+    ).to_pylist()
+    return reasons
 
 
 def skipped_frame(
@@ -40,28 +42,54 @@ def skipped_frame(
         partitions: The distinct partitions as text.
         of_files: The index of the partition of each file among them.
     """
+    return frame_of([skipped_groups(files, reasons, of_files=of_files, buckets=buckets)], partitions)
+
+
+def skipped_groups(
+    files: pa.Table,
+    reasons: Reasons,
+    *,
+    of_files: npt.NDArray[np.integer] | pa.Array,
+    buckets: pa.ChunkedArray | None = None,
+) -> pa.Table:
+    """Return the counts of some of the skipped files, for `frame_of`. Arguments as for `skipped_frame`."""
     listed = pa.table(
         {
-            "position": pa.array(of_files),
+            "position": pa.array(of_files).cast(pa.int64()),
             "bucket": pa.nulls(len(files), pa.int32()) if buckets is None else buckets,
             "skipped": pa.array(reasons.tolist(), pa.string()),
+            "files": pa.array(np.ones(len(files), np.int64)),
             "rows": files.column("rows"),
             "size_bytes": files.column("size_bytes"),
         }
     )
-    listed = listed.filter(listed.column("skipped").is_valid())
-    if not listed.num_rows:
-        return frames.SKIPPED.empty_table()
+    return _grouped(listed.filter(listed.column("skipped").is_valid()))
+
+
+def _grouped(listed: pa.Table) -> pa.Table:
     grouped = listed.group_by(["position", "bucket", "skipped"], use_threads=False).aggregate(
-        [([], "count_all"), ("rows", "sum", _ALL), ("size_bytes", "sum", _ALL)]
+        [(name, "sum", _ALL) for name in ("files", "rows", "size_bytes")]
     )
+    return grouped.rename_columns([name.removesuffix("_sum") for name in grouped.column_names])
+
+
+def frame_of(groups: Sequence[pa.Table], partitions: Sequence[Mapping[str, str | None]]) -> pa.Table:
+    """Return the SKIPPED frame of groups of files.
+
+    Args:
+        groups: The results of `skipped_groups`, whose positions are those of partitions.
+        partitions: The distinct partitions as text.
+    """
+    grouped = _grouped(pa.concat_tables(groups)) if groups else None
+    if grouped is None or not grouped.num_rows:
+        return frames.SKIPPED.empty_table()
     texts = pa.array([list(text.items()) for text in partitions], frames.PARTITION)
     columns = [
         texts.take(grouped.column("position").combine_chunks()),
         grouped.column("bucket"),
-        grouped.column("count_all"),
-        grouped.column("rows_sum"),
-        grouped.column("size_bytes_sum"),
+        grouped.column("files"),
+        grouped.column("rows"),
+        grouped.column("size_bytes"),
         grouped.column("skipped"),
     ]
     return pa.table(columns, schema=frames.SKIPPED)

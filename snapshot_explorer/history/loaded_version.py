@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.arrow.maps import values_of
 from snapshot_explorer.core.single_flight import SingleFlight
 
 if TYPE_CHECKING:
@@ -76,5 +77,5 @@ class LoadedVersion:
         rows, schema = self.cached_files(), self.cached_schema()
         if rows is None or schema is None or name not in schema.partition_keys:
             return []
-        values = pc.unique(pc.map_lookup(rows["partition"], name, "first"))
+        values = pc.unique(values_of(rows["partition"], name))
         return list(values.take(pc.sort_indices(values)).to_pylist())

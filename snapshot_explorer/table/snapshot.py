@@ -12,6 +12,7 @@ import pyarrow as pa
 from snapshot_explorer.analysis.compare import entries_of, find_manifest
 from snapshot_explorer.analysis.rows import duplicates
 from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.arrow.maps import values_of
 from snapshot_explorer.core import frames
 from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotNotFoundError
 from snapshot_explorer.core.hints import Hint, Message
@@ -471,6 +472,6 @@ def _file_columns(rows: pa.Table) -> tuple[str, ...]:
 
 def _in_partition(rows: pa.Table, partition: Mapping[str, str | None]) -> pa.Table:
     for name, value in partition.items():
-        values = pc.map_lookup(rows["partition"], name, "first")
+        values = values_of(rows["partition"], name)
         rows = rows.filter(pc.is_null(values) if value is None else pc.equal(values, value))
     return rows

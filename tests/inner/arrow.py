@@ -6,6 +6,7 @@ from snapshot_explorer.arrow.equal_rows import equal_rows
 from snapshot_explorer.arrow.equal_values import exact_keys
 from snapshot_explorer.arrow.group_ids import codes_of_maps, distinct_maps
 from snapshot_explorer.arrow.int96 import timestamps as int96_timestamps
+from snapshot_explorer.arrow.maps import values_of
 from snapshot_explorer.arrow.murmur3 import murmur3
 from snapshot_explorer.arrow.orc_tail import check_types, writer_zone
 from snapshot_explorer.arrow.orc_timestamps import as_java_reads, integers

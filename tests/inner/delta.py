@@ -9,9 +9,9 @@ from snapshot_explorer.formats.delta.files.missing_files import Removals
 from snapshot_explorer.formats.delta.frames import operations
 from snapshot_explorer.formats.delta.frames.operations import Effect, kind_of
 from snapshot_explorer.formats.delta.inspect.inspections import DETAIL, HISTORY, table_features
-from snapshot_explorer.formats.delta.metadata import actions, batches
+from snapshot_explorer.formats.delta.metadata import actions, batches, checkpoints, log
 from snapshot_explorer.formats.delta.metadata.actions import metadata_of, parse_commits, protocol_of
-from snapshot_explorer.formats.delta.metadata.checkpoints import read_checkpoint
+from snapshot_explorer.formats.delta.metadata.checkpoints import NeededColumns, read_checkpoint
 from snapshot_explorer.formats.delta.metadata.data_types import DeltaDataType, DeltaField, arrow_type, parse_type
 from snapshot_explorer.formats.delta.metadata.hints import CheckpointHint, canonical, read_checksum, read_hint
 from snapshot_explorer.formats.delta.metadata.layout import log_files, staged_version

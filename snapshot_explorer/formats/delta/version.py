@@ -25,10 +25,11 @@ from snapshot_explorer.formats.delta.frames.files import files_frame
 from snapshot_explorer.formats.delta.frames.manifests import entries_of, manifests_frame
 from snapshot_explorer.formats.delta.inspect.inspections import DeltaInspector
 from snapshot_explorer.formats.delta.metadata import schema as schemas
+from snapshot_explorer.formats.delta.metadata.checkpoints import ALL_COLUMNS, NeededColumns
 from snapshot_explorer.formats.delta.metadata.data_types import field_ids
 from snapshot_explorer.formats.delta.metadata.log import DeltaLog
 from snapshot_explorer.formats.delta.metadata.partitions import partition_texts, partitions_of
-from snapshot_explorer.formats.delta.metadata.records import DeltaState, Metadata, Protocol
+from snapshot_explorer.formats.delta.metadata.records import Metadata, Protocol
 from snapshot_explorer.formats.delta.metadata.times import Times
 from snapshot_explorer.formats.delta.row_identity import DeltaRowIdentity
 from snapshot_explorer.formats.delta.scan import planning
@@ -116,7 +117,9 @@ class DeltaVersion(TableVersion):
         return manifests_frame(segment, checkpoint, actions)
 
     def file_count(self) -> int:
-        return len(self._log.state(self._number).adds)
+        return self._log.over_live_files(
+            self._number, lambda _protocol, _metadata, live_files: sum(map(len, live_files)), _PATHS
+        )
 
     def entries(self, manifest: str) -> pa.Table:
         return entries_of(self._storage, self._log, self._number, manifest)
@@ -126,11 +129,16 @@ class DeltaVersion(TableVersion):
 
         Reads the checkpoint and the commits after it, unless they are cached.
         """
-        state = self._log.state(self._number)
-        adds = _in_partitions(state, predicate)
-        rows = values.rows_of(adds)
-        frame = files_frame(adds, partitions=partition_texts(adds, state.metadata), rows=rows)
-        return with_bounds(frame, values.bounds_of(adds, state.metadata)) if statistics else frame
+
+        def frame_of(adds: pa.Table, metadata: Metadata) -> pa.Table:
+            adds = _in_partitions(adds, metadata, predicate)
+            frame = files_frame(adds, partitions=partition_texts(adds, metadata), rows=values.rows_of(adds))
+            return with_bounds(frame, values.bounds_of(adds, metadata)) if statistics else frame
+
+        def frame(_: Protocol, metadata: Metadata, live_files: Iterator[pa.Table]) -> pa.Table:
+            return pa.concat_tables([frame_of(adds, metadata) for adds in live_files])
+
+        return self._log.over_live_files(self._number, frame, _LISTED if not statistics else _WITH_STATISTICS)
 
     def health_facts(self) -> HealthFacts:
         return HealthFacts(
@@ -142,7 +150,10 @@ class DeltaVersion(TableVersion):
         return DeltaInspector(self._storage, self._log, self._times).of_version(name, self._number)
 
     def plan(self, predicate: Predicate | None = None) -> ReadPlan:
-        return planning.plan(self._storage, self._log.state(self._number), predicate)
+        if predicate is None:
+            self._log.state(self._number)  # all files stay, so they are cached
+        needed = ALL_COLUMNS if predicate is None else planning.needed_columns(self.metadata, predicate)
+        return self._log.over_live_files(self._number, partial(planning.plan, self._storage, predicate), needed)
 
     def changelog(self) -> RowChanges:
         change_data = ChangeData(self._storage, self._log, self._times)
@@ -191,11 +202,16 @@ def _restore(storage: Storage, number: int, definition: tuple[Protocol, Metadata
     return result
 
 
-def _in_partitions(state: DeltaState, predicate: Predicate | None) -> pa.Table:
-    names = frozenset(state.metadata.partition_columns)
+_PATHS = NeededColumns(names=frozenset())
+_LISTED = NeededColumns(names=frozenset({"partition_values", "stats"}))
+_WITH_STATISTICS = replace(_LISTED, parsed=None)
+
+
+def _in_partitions(adds: pa.Table, metadata: Metadata, predicate: Predicate | None) -> pa.Table:
+    names = frozenset(metadata.partition_columns)
     part = predicate.on(names) if predicate is not None and names else None
     if part is None:
-        return state.adds
-    partitions = partitions_of(state.adds, schemas.schema_of(state.metadata))
+        return adds
+    partitions = partitions_of(adds, schemas.schema_of(metadata))
     passes = np.asarray(part.mask(partitions.values).to_numpy(zero_copy_only=False), np.bool_)
-    return state.adds.filter(pa.array(passes[partitions.of_rows]))
+    return adds.filter(pa.array(passes[partitions.of_rows]))

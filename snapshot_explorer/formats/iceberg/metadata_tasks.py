@@ -95,7 +95,7 @@ class IcebergMetadataTasks(MetadataTasks):
 
 def _read(source: Source, history: IcebergHistory, task: MetadataTask) -> Iterator[pa.Table]:
     if isinstance(task, IcebergManifestsTask):
-        frame = files_frame(source.metadata, live_of(source, task.data, task.deletes, statistics=False))
+        frame = files_frame(source.metadata, live_of(source, task.data, task.deletes))
         yield of_live_files(frame, task.version)
     elif isinstance(task, IcebergCommitsTask):
         yield _of_commits(source, history, task)

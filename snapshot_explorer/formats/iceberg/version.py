@@ -36,6 +36,7 @@ from snapshot_explorer.formats.iceberg.metadata.contents import (
     version_metadata,
 )
 from snapshot_explorer.formats.iceberg.metadata.data_types import field_ids, walk
+from snapshot_explorer.formats.iceberg.metadata.entries import STATISTICS
 from snapshot_explorer.formats.iceberg.metadata.manifest_lists import DATA, DELETES
 from snapshot_explorer.formats.iceberg.metadata.partitions import PartitionField, parse_spec
 from snapshot_explorer.formats.iceberg.metadata.schema import IcebergSchema, arrow_schema, parse_schema, table_schema
@@ -182,16 +183,19 @@ class IcebergVersion(TableVersion):
                     ".",
                 )
             )
-        entries = entries_of(self._source, chosen, statistics=False)
+        entries = entries_of(self._source, chosen)
         writer = chosen.column("added_snapshot_id")[0].as_py()
         own = is_own(chosen, [self._snapshot])[0].as_py()
         return entries_frame(self._source.metadata, self._snapshot, entries, writer=writer, is_own=own)
 
     def files(self, predicate: Predicate | None = None, *, statistics: bool = False) -> pa.Table:
         """Return the FILES frame. Reads the manifest list, then the manifests concurrently."""
-        live = live_files(self._source, self._snapshot, statistics=statistics)
-        if predicate is not None:
-            live = in_partitions(self._source.metadata, live, self._schema, predicate)
+        live = live_files(
+            self._source,
+            self._snapshot,
+            statistics=STATISTICS.names if statistics else (),
+            select=None if predicate is None else in_partitions(self._source.metadata, self._schema, predicate),
+        )
         frame = files_frame(self._source.metadata, live)
         return with_bounds(frame, bounds(live.data, self._schema.fields)) if statistics else frame
 
@@ -207,7 +211,7 @@ class IcebergVersion(TableVersion):
             return ()
         specs = self._source.metadata.specs.items()
         unpartitioned = {spec_id for spec_id, spec in specs if parse_spec(spec).is_unpartitioned}
-        live = live_files(self._source, self._snapshot, statistics=False)
+        live = live_files(self._source, self._snapshot)
         advice = advice_on_unmatched_deletes(self._source.storage.root)
         return (of_unmatched_deletes(*unmatched_deletes(live, unpartitioned), advice=advice),)
 

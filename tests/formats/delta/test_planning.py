@@ -29,7 +29,8 @@ def new(**more):
 def planned(adds, table_metadata=None, said=None, where=None):
     table_metadata = table_metadata or metadata(schema_json())
     condition = None if where is None else condition_of(where, arrow_schema(table_metadata))
-    return planning.plan(Storage("memory://t"), state(adds_of(*adds), table_metadata, said), condition)
+    version = state(adds_of(*adds), table_metadata, said)
+    return planning.plan(Storage("memory://t"), condition, version.protocol, version.metadata, [version.adds])
 
 
 def test_small_files_are_packed_and_large_ones_are_not():

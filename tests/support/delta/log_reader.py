@@ -49,6 +49,11 @@ class Reader:
         return (split,)
 
 
+def planned(storage, state, condition):
+    """Return the plan of a state's files."""
+    return planning.plan(storage, condition, state.protocol, state.metadata, [state.adds])
+
+
 def table_of(table, *, version=None, columns=None, where=None):
     """Return rows as an Arrow table."""
     storage, state = Storage(table.url), state_of(table, version)
@@ -58,7 +63,7 @@ def table_of(table, *, version=None, columns=None, where=None):
         [*schema, *metadata_schema([name for name in names if name not in schema.names], state.metadata)]
     )
     scan = scan_of(schema, columns, where)
-    return local.to_arrow(Reader(storage), planning.plan(storage, state, scan.condition).splits, scan)
+    return local.to_arrow(Reader(storage), planned(storage, state, scan.condition).splits, scan)
 
 
 def rows_of(table, **arguments):
@@ -70,7 +75,7 @@ def rows_of(table, **arguments):
 def plan_of(table, where=None):
     state = state_of(table)
     condition = None if where is None else condition_of(where, arrow_schema(state.metadata))
-    return planning.plan(Storage(table.url), state, condition)
+    return planned(Storage(table.url), state, condition)
 
 
 def metadata(schema_json, *, partition_by=(), configuration=None, provider="parquet"):

@@ -1,6 +1,7 @@
 """Data files and delete files of one version, written by pyarrow and fastavro, with the metadata that a scan gets."""
 
 import struct
+from dataclasses import replace
 from pathlib import Path
 
 import fastavro
@@ -42,6 +43,16 @@ def struct_type(*fields):
 def schema_of(*fields, number=0):
     """A schema, as JSON."""
     return {"type": "struct", "schema-id": number, "fields": list(fields)}
+
+
+class _Tuples:
+    """Partition tuples that were all found before."""
+
+    def __init__(self, partitions):
+        self.specs, self._partitions = partitions.keys(), partitions
+
+    def arrays(self, starts):
+        return {spec_id: tuples.slice(starts.get(spec_id, 0)) for spec_id, tuples in self._partitions.items()}
 
 
 class Version:
@@ -125,7 +136,7 @@ class Version:
 
     def metadata(self):
         """What a scan gets."""
-        live = self.live()
+        live, tuples = self.live(), _Tuples(self.live().partitions)
         return VersionMetadata(
             storage=Storage(self.folder),
             format_version=self.format_version,
@@ -134,7 +145,7 @@ class Version:
             specs=self.specs,
             current_schema=self.schema,
             properties=self.properties,
-            live=lambda _: live,
+            live=lambda names, select: replace(live, data=select(live.data.select([*LIVE.names, *names]), tuples)),
         )
 
     def live(self):

@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow import parquet_pages
 from snapshot_explorer.arrow.arrays import array, to_numpy
+from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.arrow.python_values import with_dicts
 from snapshot_explorer.core import resources
@@ -36,12 +37,24 @@ from snapshot_explorer.storage.location import is_full_location
 WHOLE_FILE_BYTES = 8 << 20
 """A checkpoint file up to this size is read whole, in one request, concurrently with others."""
 _AT_ONCE = 64 << 20
-"""Bytes of a checkpoint's files that are in memory at the same time."""
+"""Bytes of a checkpoint's files that are in memory at the same time; fewer of local ones, which need no concurrency."""
 _NON_FILE_ACTIONS = ("protocol", "metaData", "txn", "domainMetadata", "sidecar")
 FileKind = Literal["add", "remove"]
 _FILE_KINDS: tuple[FileKind, ...] = get_args(FileKind)
 
+_ROWS_AT_ONCE = 1 << 14
+"""Rows of a checkpoint that are decoded at a time."""
+
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NeededColumns:
+    """The columns of ADDS that are read from a checkpoint. Paths, sizes and deletion vectors always are."""
+
+    names: frozenset[str]
+    parsed: frozenset[str] | None = frozenset()
+    """The stored names of the columns whose statistics as structs are read, with the counts of rows; None for all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,13 +127,16 @@ def file_actions(storage: Storage, path: str, size_bytes: int | None) -> Iterato
     for _, content in _contents(storage, [(path, size_bytes)]):
         with _damage_of(path):
             file = parquet_pages.open_metadata_file(content)
-            names_by_kind = {kind: names for kind in _FILE_KINDS if (names := _requested_columns(file, kind))}
-            leaves = [f"{kind}.{name}" for kind, names in names_by_kind.items() for name in names]
+            leaves_by_kind = {kind: leaves for kind in _FILE_KINDS if (leaves := _leaves(file, kind, ALL_COLUMNS))}
+            leaves = [leaf for of_kind in leaves_by_kind.values() for leaf in of_kind]
             parquet_pages.check(file, content, path, columns=leaves, limits=storage.limits)
             for group in range(file.num_row_groups):
-                actions = [(kind, *_actions(file, group, kind, names)) for kind, names in names_by_kind.items()]
+                actions = [
+                    (kind, *_actions(file.read_row_group(group, columns=of_kind), kind))
+                    for kind, of_kind in leaves_by_kind.items()
+                ]
                 yield [
-                    FileActions(kind=kind, row_numbers=numbers, files=adds_of(rows, set(names_by_kind[kind])))
+                    FileActions(kind=kind, row_numbers=numbers, files=adds_of(rows))
                     for kind, numbers, rows in actions
                     if len(rows)
                 ]
@@ -135,16 +151,67 @@ def read_adds(
         part: The part of it, from 0; only parquet files have several.
     """
     for _, content in _contents(storage, [(path, size_bytes)]):
-        if path.endswith(".json"):
-            parser = Parser(infos=False, limits=storage.limits)
-            parser.feed(None, path, content.read())
-            yield _of_checkpoint(parser.actions().adds)
-            continue
-        with _damage_of(path):
-            file = parquet_pages.open_metadata_file(content)
-            leaves = [f"add.{name}" for name in _requested_columns(file, "add")]
-            parquet_pages.check(file, content, path, columns=leaves, limits=storage.limits)
-            yield from _adds(file, part=part, parts=parts)
+        yield from _adds_in(path, content, storage.limits, ALL_COLUMNS, part=part, parts=parts)
+
+
+def read_live_files(storage: Storage, checkpoint: Checkpoint, needed: NeededColumns) -> Iterator[pa.Table]:
+    """Yield the ADDS of a checkpoint, some at a time, with null in columns that are not needed.
+
+    Reads its files, small ones whole and concurrently, large ones row group by row group.
+
+    Args:
+        checkpoint: The checkpoint, with or without live files.
+    """
+    own = [(file.path, file.size_bytes) for file in checkpoint.files if file.list_path is None]
+    for path, content in _contents(storage, own):
+        yield from _adds_in(path, content, storage.limits, needed)
+    sidecars = {file.path: (file.size_bytes, file.list_path) for file in checkpoint.files if file.list_path is not None}
+    for path, content in _sidecar_contents(storage, sidecars):
+        yield from _adds_in(path, content, storage.limits, needed, sidecar=True)
+
+
+def _adds_in(
+    path: str,
+    content: pa.NativeFile,
+    limits: Limits,
+    needed: NeededColumns,
+    *,
+    sidecar: bool = False,
+    part: int = 0,
+    parts: int = 1,
+) -> Iterator[pa.Table]:
+    if path.endswith(".json"):
+        parser = Parser(infos=False, limits=limits)
+        parser.feed(None, path, content.read())
+        yield _of_checkpoint(parser.actions().adds)
+        return
+    with _damage_of(path):
+        file = _open(content, sidecar=sidecar)
+        leaves = _leaves(file, "add", needed)
+        parquet_pages.check(file, content, path, columns=leaves, limits=limits)
+        yield from _adds(file, needed, part=part, parts=parts)
+
+
+def _open(content: pa.NativeFile, *, sidecar: bool) -> pq.ParquetFile:
+    file = parquet_pages.open_metadata_file(content)
+    if sidecar and not any(kind in file.schema_arrow.names for kind in _FILE_KINDS):
+        raise CorruptBytesError("it contains neither add nor remove actions")
+    return file
+
+
+def _sidecar_contents(
+    storage: Storage, sidecars: Mapping[str, tuple[int | None, str]]
+) -> Iterator[tuple[str, pa.NativeFile]]:
+    """Yield opened sidecars by their sizes and the checkpoint files that name them."""
+    try:
+        for path, content in _contents(storage, [(path, size) for path, (size, _) in sidecars.items()]):
+            size, named_by = sidecars[path]
+            check_size(f"The sidecar file {path}", content.size(), size, by=f"the checkpoint file {named_by}")
+            yield path, content
+    except MissingFileError as error:
+        raise CorruptTableError(
+            f"A checkpoint names a sidecar file that does not exist: {error} An earlier checkpoint may still be whole."
+        ) from error
 
 
 class _CheckpointParts:
@@ -162,31 +229,22 @@ class _CheckpointParts:
             self._take_json(path, content)
             return
         with _damage_of(path):
-            file = parquet_pages.open_metadata_file(content)
-            if sidecar and not any(kind in file.schema_arrow.names for kind in _FILE_KINDS):
-                raise CorruptBytesError("it contains neither add nor remove actions")
-            leaves = [f"add.{name}" for name in _requested_columns(file, "add")] if self.wants_adds else []
+            file = _open(content, sidecar=sidecar)
+            leaves = _leaves(file, "add", ALL_COLUMNS) if self.wants_adds else []
             leaves += [] if sidecar else self.non_file_actions
             parquet_pages.check(file, content, path, columns=leaves, limits=self.limits)
             if not sidecar:
                 for kind in self.non_file_actions:
                     self.non_file_actions[kind] += [(path, row) for row in _rows(file, kind)]
-            tables = list(_adds(file)) if self.wants_adds else []
+            tables = list(_adds(file, ALL_COLUMNS)) if self.wants_adds else []
         self._keep(path, tables)
         if not sidecar:
             self._name_sidecars(path)
 
     def take_sidecars(self, storage: Storage) -> None:
-        try:
-            for path, content in _contents(storage, list(self.sidecars.items())):
-                by = f"the checkpoint file {self.named_by[path]}"
-                check_size(f"The sidecar file {path}", content.size(), self.sidecars[path], by=by)
-                self.take(path, content, sidecar=True)
-        except MissingFileError as error:
-            raise CorruptTableError(
-                f"A checkpoint names a sidecar file that does not exist: {error} "
-                "An earlier checkpoint may still be whole."
-            ) from error
+        sidecars = {path: (size, self.named_by[path]) for path, size in self.sidecars.items()}
+        for path, content in _sidecar_contents(storage, sidecars):
+            self.take(path, content, sidecar=True)
 
     def replay_state(self) -> ReplayState:
         return ReplayState(
@@ -246,6 +304,7 @@ def _size(reported: Any) -> int | None:
 
 def _contents(storage: Storage, files: Sequence[tuple[str, int | None]]) -> Iterator[tuple[str, pa.NativeFile]]:
     """Yield opened files: small ones are read whole and concurrently, large ones by ranges."""
+    at_once = WHOLE_FILE_BYTES if storage.is_local else _AT_ONCE
     waiting: list[str] = []
     size_bytes = 0
     for path, size in files:
@@ -254,7 +313,7 @@ def _contents(storage: Storage, files: Sequence[tuple[str, int | None]]) -> Iter
             continue
         waiting.append(path)
         size_bytes += WHOLE_FILE_BYTES if size is None else size
-        if size_bytes >= _AT_ONCE:
+        if size_bytes >= at_once:
             yield from _read(storage, waiting)
             waiting, size_bytes = [], 0
     yield from _read(storage, waiting)
@@ -276,16 +335,17 @@ def _rows(file: pq.ParquetFile, kind: str) -> Iterator[Mapping[str, Any]]:
         yield from with_dicts(column.drop_null(), "strict")
 
 
-def _adds(file: pq.ParquetFile, *, part: int = 0, parts: int = 1) -> Iterator[pa.Table]:
+def _adds(file: pq.ParquetFile, needed: NeededColumns, *, part: int = 0, parts: int = 1) -> Iterator[pa.Table]:
     """Yield the add actions of each row group; for one of `parts`, of every n-th row group."""
-    columns = _requested_columns(file, "add")
-    for group in range(part, file.num_row_groups if columns else 0, parts):
-        _, rows = _actions(file, group, "add", columns)
+    leaves = _leaves(file, "add", needed)
+    groups = list(range(part, file.num_row_groups, parts)) if leaves else []
+    for batch in file.iter_batches(_ROWS_AT_ONCE, row_groups=groups, columns=leaves) if groups else ():
+        _, rows = _actions(pa.Table.from_batches([batch]), "add")
         if len(rows):
-            yield adds_of(rows, set(columns))
+            yield adds_of(rows)
 
 
-def _requested_columns(file: pq.ParquetFile, kind: FileKind) -> list[str]:
+def _leaves(file: pq.ParquetFile, kind: FileKind, needed: NeededColumns) -> list[str]:
     """Return the fields to read of a kind of file action; none if the file has no such column."""
     if kind not in file.schema_arrow.names:
         return []
@@ -293,17 +353,28 @@ def _requested_columns(file: pq.ParquetFile, kind: FileKind) -> list[str]:
     if not pa.types.is_struct(stored) or stored.get_field_index("path") < 0:
         raise CorruptBytesError(f"a column {kind} without paths")
     names = {field.name for field in stored}
-    columns = [name for name, _ in STORED.values() if name in names]
-    columns += [name for name in ("deletionVector",) if name in names]
-    if PARSED in names and not _has_all_stats(file, kind):
-        columns.append(PARSED)
-    return columns
+    wanted = needed.names | {"path", "size_bytes"}
+    leaves = [name for column, (name, _) in STORED.items() if column in wanted and name in names]
+    leaves += [name for name in ("deletionVector",) if name in names]
+    if PARSED in names and "stats" in needed.names and not _has_all_stats(file, kind):
+        leaves += _parsed_leaves(file, kind, needed.parsed)
+    return [f"{kind}.{name}" for name in leaves]
 
 
-def _actions(
-    file: pq.ParquetFile, group: int, kind: FileKind, columns: Sequence[str]
-) -> tuple[npt.NDArray[np.int64], pa.StructArray]:
-    column = file.read_row_group(group, columns=[f"{kind}.{name}" for name in columns]).column(kind).combine_chunks()
+def _parsed_leaves(file: pq.ParquetFile, kind: FileKind, columns: frozenset[str] | None) -> list[str]:
+    """Return the statistics as structs to read: those of some columns, and those of whole files."""
+    start = f"{kind}.{PARSED}."
+    paths = [file.schema.column(index).path for index in range(len(file.schema))]
+    parts = [path.removeprefix(start) for path in paths if path.startswith(start)]
+    if columns is None or any(name in part for part in parts for name in (".list.", ".key_value.")):
+        return [PARSED]
+    steps = [part.split(".", 2) for part in parts]
+    chosen = [f"{PARSED}.{'.'.join(step[:2])}" for step in steps if len(step) == 1 or step[1] in columns]
+    return list(dict.fromkeys(chosen))
+
+
+def _actions(rows: pa.Table, kind: FileKind) -> tuple[npt.NDArray[np.int64], pa.StructArray]:
+    column = single_chunk(rows.column(kind))
     is_present = pc.is_valid(pc.struct_field(column, ["path"]))
     return to_numpy(pc.indices_nonzero(is_present)).astype(np.int64), column.filter(is_present)
 
@@ -354,11 +425,13 @@ The protocol requires `dataChange` to be false in a checkpoint, whatever the com
 """
 _VECTOR = ("storageType", "pathOrInlineDv", "offset", "sizeInBytes", "cardinality")
 PARSED = "stats_parsed"
-"""Statistics as structs, converted to text where a checkpoint has no text."""
+"""Statistics as structs, read where a checkpoint has no text."""
+ALL_COLUMNS = NeededColumns(names=frozenset(STORED), parsed=None)
 
 
-def adds_of(rows: pa.StructArray, present: set[str]) -> pa.Table:
-    """Return ADDS of file actions, with `stats_parsed` if requested; other columns are null."""
+def adds_of(rows: pa.StructArray) -> pa.Table:
+    """Return ADDS of file actions, with `stats_parsed` if they have it; other columns are null."""
+    present = {field.name for field in rows.type}
     columns = {"version": pa.nulls(len(rows), pa.int64()), "data_change": pa.nulls(len(rows), pa.bool_())}
     for name, (stored, dtype) in STORED.items():
         values = pc.struct_field(rows, [stored]) if stored in present else pa.nulls(len(rows), dtype)

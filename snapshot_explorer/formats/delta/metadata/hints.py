@@ -86,15 +86,28 @@ def read_checksum(storage: Storage, version: int) -> Checksum | None:
         return None
 
 
-def contradictions(values: Checksum, protocol: Protocol, metadata: Metadata, adds: pa.Table | None) -> list[str]:
-    """Return how a checksum contradicts the log, a sentence each. Counts are compared if the live files are known."""
+@dataclass(slots=True)
+class LiveCounts:
+    """The counts of live files, of which some are added at a time."""
+
+    files: int = 0
+    size_bytes: int = 0
+
+    def add(self, adds: pa.Table) -> pa.Table:
+        """Count ADDS, and return them."""
+        self.files += adds.num_rows
+        self.size_bytes += pc.sum(adds.column("size_bytes")).as_py() or 0
+        return adds
+
+
+def contradictions(values: Checksum, protocol: Protocol, metadata: Metadata, live: LiveCounts | None) -> list[str]:
+    """Return how a checksum contradicts the log, a sentence each. Counts are compared if they are known."""
     pairs: list[tuple[str, object, object]] = [
         ("protocol", values.protocol, protocol),
         ("table id", values.metadata.id if values.metadata else None, metadata.id),
     ]
-    if adds is not None:
-        pairs.append(("number of files", values.files, adds.num_rows))
-        pairs.append(("bytes of files", values.size_bytes, pc.sum(adds.column("size_bytes")).as_py() or 0))
+    if live is not None:
+        pairs += [("number of files", values.files, live.files), ("bytes of files", values.size_bytes, live.size_bytes)]
     return [
         f"{values.path} contradicts the log: its {name} is {stated}, that of the log {actual}. The log is used."
         for name, stated, actual in pairs

@@ -8,12 +8,17 @@ from collections.abc import Sequence
 from contextlib import suppress
 from urllib.parse import unquote_to_bytes
 
+import numpy as np
 import pyarrow as pa
+
+from snapshot_explorer.arrow import compute as pc
 
 _FILE = re.compile(r"(?:file:(?://(?:localhost(?=/))?)?)?/(.*)", re.DOTALL | re.IGNORECASE)
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+):(?:/(?!/)|//([^/]*)(?:/|$))(.*)", re.DOTALL)
 _UNUSUAL = ("%", ":", "//", "./", "/.", "\n/")
 """Text without which each of several paths, one a line, is in its normal form."""
+_UNUSUAL_PATH = r"[%:]|//|\./|/\.|^/"
+"""The same for a single path, as a pattern."""
 
 
 def decode_path(path: str) -> str:
@@ -61,6 +66,10 @@ def decode_paths(paths: Sequence[str | None]) -> Sequence[str | None]:
 
 def decode_path_array(paths: pa.Array) -> pa.Array:
     """Return the paths of many actions, decoded."""
+    unusual = np.flatnonzero(pc.fill_null(pc.match_substring_regex(paths, _UNUSUAL_PATH), fill_value=False))
+    if not len(unusual):
+        return paths
     values = paths.to_pylist()
-    changed = decode_paths(values)
-    return paths if changed is values else pa.array(changed, pa.string())
+    for index in unusual.tolist():
+        values[index] = decode_path(values[index])
+    return pa.array(values, pa.string())

@@ -4,12 +4,14 @@ import itertools
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from typing import TypeVar
+
+import pyarrow as pa
 
 from snapshot_explorer.core.errors import (
     AccessDeniedError,
@@ -23,10 +25,17 @@ from snapshot_explorer.core.safe_text import logger_of
 from snapshot_explorer.formats.corrupt_files import check_size
 from snapshot_explorer.formats.delta import features
 from snapshot_explorer.formats.delta.metadata.batches import DeltaCommitReader, first_batch
-from snapshot_explorer.formats.delta.metadata.checkpoints import Checkpoint, CheckpointFile, read_checkpoint
+from snapshot_explorer.formats.delta.metadata.checkpoints import (
+    Checkpoint,
+    CheckpointFile,
+    NeededColumns,
+    read_checkpoint,
+    read_live_files,
+)
 from snapshot_explorer.formats.delta.metadata.hints import (
     CheckpointHint,
     Checksum,
+    LiveCounts,
     contradictions,
     read_checksum,
     read_hint,
@@ -42,6 +51,7 @@ from snapshot_explorer.formats.delta.metadata.log_segment import (
 )
 from snapshot_explorer.formats.delta.metadata.records import Actions, DeltaState, Metadata, Protocol
 from snapshot_explorer.formats.delta.metadata.replay import (
+    LaterFiles,
     ReplayState,
     complete,
     followed_by,
@@ -71,6 +81,8 @@ _SMALL = 8 << 20
 """A checkpoint up to this size is read once, whole, and cached."""
 
 T = TypeVar("T")
+LiveFilesReader = Callable[[Protocol, Metadata, Iterator[pa.Table]], T]
+"""Returns something of a version's protocol, metadata and live files, ADDS, of which some come at a time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,10 +217,48 @@ class DeltaLog:
             if version not in self._states:
                 state = state_of(self._attempts(version, self._replay_state), version, self._storage.root)
                 _keep(self._states, version, state)
-                for note in self._contradictions(version, state.protocol, state.metadata):
-                    self._storage.warn_once(log, "%s", note)
+                self._warn_of_contradictions(version, state.protocol, state.metadata, _counts(state))
             self._states.move_to_end(version)
             return self._states[version]
+
+    def over_live_files(self, version: int, make: LiveFilesReader[T], needed: NeededColumns) -> T:
+        """Return what `make` returns of a version: of its protocol, metadata, and live files, ADDS, some at a time.
+
+        Reads as `state`. The files of a large checkpoint are read when they are consumed and not cached, with null in
+        columns that are not needed. `make` is called again if a file of the log turns out to be damaged.
+        """
+        state = self._kept_state(version)
+        if state is None:
+            with self._lock:
+                if version not in self._states and self._attempts(version, self._is_read_in_turn):
+                    return self._attempts(version, lambda segment: self._of_live_files(segment, make, needed))
+                state = self.state(version)
+        return make(state.protocol, state.metadata, iter([state.adds]))
+
+    def _is_read_in_turn(self, segment: LogSegment) -> bool:
+        if not segment.checkpoint or self._base_of(segment) is not None:
+            return False
+        files = segment.checkpoint if _is_small(segment) else self._checkpoint(segment, adds=False).files
+        return sum(file.size_bytes or 0 for file in files) > _SMALL
+
+    def _of_live_files(self, segment: LogSegment, make: LiveFilesReader[T], needed: NeededColumns) -> T:
+        tail = self._tail_beside_checkpoint(segment)
+        protocol, metadata = self._protocol_and_metadata(segment)
+
+        def live_files() -> Iterator[pa.Table]:
+            later, counts = LaterFiles(tail), LiveCounts()
+            for adds in self._checkpoint_adds(segment, needed):
+                yield counts.add(later.without(adds))
+            yield counts.add(later.added())
+            self._warn_of_contradictions(segment.version, protocol, metadata, counts)
+
+        return make(protocol, metadata, live_files())
+
+    def _checkpoint_adds(self, segment: LogSegment, needed: NeededColumns) -> Iterator[pa.Table]:
+        try:
+            yield from read_live_files(self._storage, self._checkpoint(segment, adds=False), needed)
+        except (CorruptTableError, AccessDeniedError) as error:
+            raise _UnusableError(segment, error) from error
 
     def _kept_state(self, version: int) -> DeltaState | None:
         kept = self._states.get(version)
@@ -254,11 +304,18 @@ class DeltaLog:
                 checksum = partial(read_checksum, self._storage, version)
                 _keep(self._checksums, version, self._storage.together(checksum, partial(read, version))[0])
             protocol, metadata = self.protocol_and_metadata(version)
-            return metadata.id or "", self._contradictions(version, protocol, metadata)
+            counts = _counts(self._states[version]) if version in self._states else None
+            return metadata.id or "", self._contradictions(version, protocol, metadata, counts)
 
-    def _contradictions(self, version: int, protocol: Protocol, metadata: Metadata) -> list[str]:
-        checksum, state = self._checksums.get(version), self._states.get(version)
-        return [] if checksum is None else contradictions(checksum, protocol, metadata, state.adds if state else None)
+    def _contradictions(
+        self, version: int, protocol: Protocol, metadata: Metadata, live: LiveCounts | None
+    ) -> list[str]:
+        checksum = self._checksums.get(version)
+        return [] if checksum is None else contradictions(checksum, protocol, metadata, live)
+
+    def _warn_of_contradictions(self, version: int, protocol: Protocol, metadata: Metadata, live: LiveCounts) -> None:
+        for note in self._contradictions(version, protocol, metadata, live):
+            self._storage.warn_once(log, "%s", note)
 
     def actions(self, versions: Sequence[int], *, infos: bool = True) -> Actions:
         """Return the actions of the commits of these versions, in ascending order; a request each, concurrently.
@@ -450,6 +507,12 @@ class DeltaLog:
             f"{LOG}/{commit_name(missing)} does not exist in {self._storage.root}: the commit of version {missing} was "
             f"cleaned up or removed by hand. {advice}"
         )
+
+
+def _counts(state: DeltaState) -> LiveCounts:
+    counts = LiveCounts()
+    counts.add(state.adds)
+    return counts
 
 
 def _recorded_size(hint: CheckpointHint | None, version: int) -> int | None:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.arrow.chunks import single_chunk
+from snapshot_explorer.arrow.maps import values_of
 from snapshot_explorer.core import frames
 from snapshot_explorer.core.errors import CorruptTableError
 from snapshot_explorer.core.milliseconds import EPOCH
@@ -107,7 +107,7 @@ def _distinct(files: pa.Table, schema: DeltaSchema) -> tuple[npt.NDArray[np.int6
         return of_rows, [()] if len(files) else []
     distinct: list[tuple[str | None, ...]] = [()]
     for field in schema.partition_fields:
-        texts = single_chunk(_texts(files.column("partition_values"), field)).dictionary_encode()
+        texts = _texts(files.column("partition_values"), field).dictionary_encode()
         codes = np.asarray(pc.fill_null(texts.indices, len(texts.dictionary)).to_numpy(zero_copy_only=False), np.int64)
         words = [*texts.dictionary.to_pylist(), None]
         pairs, of_rows = np.unique(of_rows * len(words) + codes, return_inverse=True)
@@ -115,9 +115,9 @@ def _distinct(files: pa.Table, schema: DeltaSchema) -> tuple[npt.NDArray[np.int6
     return of_rows, distinct
 
 
-def _texts(values: pa.ChunkedArray, field: DeltaField) -> pa.ChunkedArray:
+def _texts(values: pa.ChunkedArray, field: DeltaField) -> pa.Array:
     """Return the texts of one partition column; the empty text is null, except of a string or binary."""
-    result = pc.map_lookup(values, pa.scalar(field.stored), "last")
+    result = values_of(values, field.stored, last=True)
     if field.type.root in ("string", "binary"):
         return result
     return pc.if_else(pc.equal(result, ""), pa.scalar(None, pa.string()), result)

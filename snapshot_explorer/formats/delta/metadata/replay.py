@@ -77,13 +77,8 @@ def followed_by(before: ReplayState, actions: Actions, *, open_ended: bool = Fal
 
 def join_states(before: ReplayState, after: ReplayState) -> ReplayState:
     """Return the state of one part of a log followed by another."""
-    if before.adds.num_rows:
-        removed_keys = pa.concat_arrays([after.removed, keys(after.adds)])
-        again = _added_again(before.adds, after)
-        kept = before.adds.filter(pc.invert(pc.is_in(keys(before.adds), removed_keys)))
-        adds = concat_adds([kept, again])
-    else:
-        adds = after.adds
+    later = LaterFiles(after)
+    adds = concat_adds([later.without(before.adds), later.added()]) if before.adds.num_rows else after.adds
     return ReplayState(
         adds=adds,
         protocol=after.protocol or before.protocol,
@@ -206,18 +201,37 @@ def _last_of_each(
     return kept, single_chunk(adds.column("version")).take(from_numpy(first[codes[kept]]))
 
 
-def _added_again(before: pa.Table, after: ReplayState) -> pa.Table:
-    """Return the later adds; a file that was already live keeps the version since which it is live."""
-    adds = after.adds
-    added, known = keys(adds), keys(before)
-    # Usually a few files follow very many: build a set of the few and look up the many.
-    common = pc.is_in(known, value_set=added)
-    indices = pc.index_in(added, known.filter(common))
-    is_old = pc.and_(pc.is_valid(indices), pc.invert(pc.is_in(added, after.removed)))
-    if not pc.any(is_old).as_py():
-        return adds
-    since = single_chunk(before.column("version")).filter(common).take(indices)
-    return _with_versions(adds, pc.if_else(is_old, since, single_chunk(adds.column("version"))))
+class LaterFiles:
+    """The files that later commits add and remove, beside the live files before them, of which some come at a time."""
+
+    def __init__(self, after: ReplayState) -> None:
+        self._after = after
+        self._added = keys(after.adds)
+        self._gone = pa.concat_arrays([after.removed, self._added])
+        self._known: list[tuple[pa.Array, pa.Array]] = []
+
+    def without(self, before: pa.Table) -> pa.Table:
+        """Return the earlier files that are neither removed nor added again."""
+        if not len(self._gone):
+            return before
+        # Usually a few files follow very many: build a set of the few and look up the many.
+        known = keys(before)
+        is_gone = pc.is_in(known, value_set=self._gone)
+        if not pc.any(is_gone, min_count=0).as_py():
+            return before
+        self._known.append((known.filter(is_gone), single_chunk(before.column("version")).filter(is_gone)))
+        return before.filter(pc.invert(is_gone))
+
+    def added(self) -> pa.Table:
+        """Return the later adds; a file that was already live keeps the version since which it is live."""
+        adds = self._after.adds
+        if not self._known:
+            return adds
+        known, versions = (pa.concat_arrays(parts) for parts in zip(*self._known, strict=True))
+        indices = pc.index_in(self._added, known)
+        is_old = pc.and_(pc.is_valid(indices), pc.invert(pc.is_in(self._added, self._after.removed)))
+        since = versions.take(indices)
+        return _with_versions(adds, pc.if_else(is_old, since, single_chunk(adds.column("version"))))
 
 
 def _with_versions(adds: pa.Table, versions: pa.Array) -> pa.Table:

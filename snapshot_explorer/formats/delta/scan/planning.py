@@ -1,6 +1,6 @@
 """Plan the splits of a version: which files to read, which to skip, and which to read together."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,15 +13,17 @@ from snapshot_explorer.arrow.equal_rows import SharedRows, equal_rows
 from snapshot_explorer.core.records import PlannedPair, Predicate, ReadPlan, Split
 from snapshot_explorer.formats.delta.files.data_files import DeltaDataFile
 from snapshot_explorer.formats.delta.files.deletion_vectors import vector_of
+from snapshot_explorer.formats.delta.metadata.checkpoints import NeededColumns
 from snapshot_explorer.formats.delta.metadata.data_types import DeltaDataType, parts
 from snapshot_explorer.formats.delta.metadata.partitions import DeltaPartitions, partitions_of
-from snapshot_explorer.formats.delta.metadata.records import DeltaState
-from snapshot_explorer.formats.delta.metadata.schema import DeltaSchema
+from snapshot_explorer.formats.delta.metadata.records import DeltaState, Metadata, Protocol
+from snapshot_explorer.formats.delta.metadata.replay import concat_adds
+from snapshot_explorer.formats.delta.metadata.schema import DeltaSchema, schema_of
 from snapshot_explorer.formats.delta.metadata.supported import check_readable
 from snapshot_explorer.formats.delta.scan import statistics
 from snapshot_explorer.formats.delta.scan.metadata_columns import row_tracking
 from snapshot_explorer.formats.delta.scan.plans import DeltaPlan, RowTracking
-from snapshot_explorer.formats.skipped import Reasons, by_statistics, skipped_frame
+from snapshot_explorer.formats.skipped import Reasons, by_statistics, frame_of, skipped_groups
 from snapshot_explorer.formats.spatial import SPATIAL
 from snapshot_explorer.storage import Storage
 from snapshot_explorer.storage.location import is_full_location
@@ -32,45 +34,84 @@ _TARGET_BYTES = 128 * 2**20
 _OPEN_BYTES = 4 * 2**20
 
 
-def plan(storage: Storage, state: DeltaState, predicate: Predicate | None = None) -> ReadPlan:
+def needed_columns(metadata: Metadata, predicate: Predicate) -> NeededColumns:
+    """Return the columns of ADDS that the plan of a condition reads."""
+    parsed = {field.stored for field in schema_of(metadata).fields if field.name in predicate.columns}
+    return NeededColumns(names=frozenset({*_IDENTITY, "stats"}), parsed=frozenset(parsed))
+
+
+def plan(
+    storage: Storage,
+    predicate: Predicate | None,
+    protocol: Protocol,
+    metadata: Metadata,
+    live_files: Iterable[pa.Table],
+) -> ReadPlan:
     """Return the splits of the rows of a version, and the files that the predicate skips.
 
-    Files are skipped by partition and by statistics, all from the log: no data file is opened.
+    Files are skipped by partition and by statistics, all from the log: no data file is opened. Skipped files are
+    dropped before the next ones are consumed.
 
     Args:
         storage: The table's storage, which resolves files at full locations. Nothing is read.
         predicate: The rows to read; all for None.
+        live_files: ADDS of the live files, some at a time.
     """
-    scan = _scan(state, predicate)
+    schema = check_readable(protocol, metadata)
+    read: list[_Scan] = []
+    skipped = []
+    numbers: dict[tuple[tuple[str, str | None], ...], int] = {}
+    for adds in live_files:
+        scan = _scan(schema, adds, predicate)
+        read.append(scan.where(scan.is_read))
+        if len(read[-1].adds) < len(adds):
+            skipped.append(_skipped_groups(scan, numbers))
+    splits = file_splits(
+        storage,
+        concat_adds([scan.adds for scan in read]),
+        schema,
+        rows=pa.concat_arrays([scan.rows for scan in read]),
+        partitions=read[0].partitions if len(read) == 1 else None,
+        tracking=row_tracking(metadata),
+    )
+    return ReadPlan(splits=tuple(splits), skipped=lambda: frame_of(skipped, [dict(partition) for partition in numbers]))
 
-    def skipped() -> pa.Table:
-        files = state.adds.select(["size_bytes"]).append_column("rows", scan.rows)
-        partitions = scan.partitions
-        return skipped_frame(files, scan.reasons, partitions=partitions.texts, of_files=partitions.of_rows)
 
-    return ReadPlan(splits=_splits_of(storage, scan, scan.is_read), skipped=skipped)
+def _skipped_groups(scan: "_Scan", numbers: dict[tuple[tuple[str, str | None], ...], int]) -> pa.Table:
+    """Return the counts of skipped files by partition, which is numbered among those so far."""
+    positions = [numbers.setdefault(tuple(texts.items()), len(numbers)) for texts in scan.partitions.texts]
+    files = scan.adds.select(["size_bytes"]).append_column("rows", scan.rows)
+    of_files = np.array(positions, np.int64)[scan.partitions.of_rows]
+    return skipped_groups(files, scan.reasons, of_files=of_files)
 
 
 def plan_pair(storage: Storage, states: Sequence[DeltaState], predicates: Sequence[Predicate | None]) -> PlannedPair:
     """Return the splits of two versions, without the files that both read in the same way; see `plan`."""
-    first, last = (_scan(state, predicate) for state, predicate in zip(states, predicates, strict=True))
-    if (first.schema, row_tracking(first.state.metadata)) != (last.schema, row_tracking(last.state.metadata)):
-        shared = np.zeros(len(first.is_read), np.bool_), np.zeros(len(last.is_read), np.bool_)
-    else:
-        shared = equal_rows(first.state.adds.select(_IDENTITY), last.state.adds.select(_IDENTITY), "path")
-    return PlannedPair(
-        splits=(
-            _splits_of(storage, first, first.is_read & ~shared[0]),
-            _splits_of(storage, last, last.is_read & ~shared[1]),
-        ),
-        shared_files=int((first.is_read & shared[0]).sum()),
+    schemas = [check_readable(state.protocol, state.metadata) for state in states]
+    tracking = [row_tracking(state.metadata) for state in states]
+    first, last = (
+        _scan(schema, state.adds, predicate)
+        for schema, state, predicate in zip(schemas, states, predicates, strict=True)
     )
+    if (schemas[0], tracking[0]) != (schemas[1], tracking[1]):
+        shared = np.zeros(len(first.adds), np.bool_), np.zeros(len(last.adds), np.bool_)
+    else:
+        shared = equal_rows(first.adds.select(_IDENTITY), last.adds.select(_IDENTITY), "path")
+    before, after = (
+        tuple(file_splits(storage, left.adds, schema, rows=left.rows, partitions=left.partitions, tracking=ids))
+        for left, schema, ids in zip(
+            (first.where(first.is_read & ~shared[0]), last.where(last.is_read & ~shared[1])),
+            schemas,
+            tracking,
+            strict=True,
+        )
+    )
+    return PlannedPair(splits=(before, after), shared_files=int((first.is_read & shared[0]).sum()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Scan:
-    state: DeltaState
-    schema: DeltaSchema
+    adds: pa.Table
     partitions: DeltaPartitions
     rows: pa.Int64Array
     reasons: Reasons
@@ -79,26 +120,24 @@ class _Scan:
     def is_read(self) -> npt.NDArray[np.bool_]:
         return np.asarray(self.reasons == None, np.bool_)  # noqa: E711 - element by element
 
-
-def _scan(state: DeltaState, predicate: Predicate | None) -> _Scan:
-    schema = check_readable(state.protocol, state.metadata)
-    partitions = partitions_of(state.adds, schema)
-    rows = statistics.rows_of(state.adds)
-    reasons = _reasons(state.adds, rows, schema, partitions, predicate)
-    return _Scan(state=state, schema=schema, partitions=partitions, rows=rows, reasons=reasons)
-
-
-def _splits_of(storage: Storage, scan: _Scan, chosen: npt.NDArray[np.bool_]) -> tuple[Split, ...]:
-    return tuple(
-        file_splits(
-            storage,
-            scan.state.adds.filter(pa.array(chosen)),
-            scan.schema,
-            rows=scan.rows.filter(pa.array(chosen)),
-            partitions=scan.partitions.where(chosen),
-            tracking=row_tracking(scan.state.metadata),
+    def where(self, chosen: npt.NDArray[np.bool_]) -> "_Scan":
+        """Return the scan of some of the files."""
+        if chosen.all():
+            return self
+        mask = pa.array(chosen)
+        return _Scan(
+            adds=self.adds.filter(mask),
+            partitions=self.partitions.where(chosen),
+            rows=self.rows.filter(mask),
+            reasons=self.reasons[chosen],
         )
-    )
+
+
+def _scan(schema: DeltaSchema, adds: pa.Table, predicate: Predicate | None) -> _Scan:
+    partitions = partitions_of(adds, schema)
+    rows = statistics.rows_of(adds)
+    reasons = _reasons(adds, rows, schema, partitions, predicate)
+    return _Scan(adds=adds, partitions=partitions, rows=rows, reasons=reasons)
 
 
 def _reasons(

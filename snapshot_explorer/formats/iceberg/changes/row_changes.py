@@ -17,7 +17,7 @@ from snapshot_explorer.formats.features import CHANGE_COLUMN_CONFLICT, refusal
 from snapshot_explorer.formats.iceberg import features
 from snapshot_explorer.formats.iceberg.changes.events import HIDDEN, ROW_KIND, IcebergEvents, Part
 from snapshot_explorer.formats.iceberg.metadata.contents import Source, changed_files, version_metadata
-from snapshot_explorer.formats.iceberg.metadata.entries import LIVE, STATISTICS, IcebergLiveFiles
+from snapshot_explorer.formats.iceberg.metadata.entries import LIVE, STATISTICS, IcebergLiveFiles, Select
 from snapshot_explorer.formats.iceberg.metadata.history import IcebergHistory
 from snapshot_explorer.formats.iceberg.metadata.manifests import ADDED
 from snapshot_explorer.formats.iceberg.metadata.schema import parse_schema
@@ -139,12 +139,15 @@ def _appended_splits(
     has_condition = range_read.predicate is not None
     changed = changed_files(source, [snapshot], statistics=has_condition)
     rows = changed.data.filter(pc.equal(changed.data.column("status"), ADDED))
-    live = IcebergLiveFiles(
-        data=rows.select([*LIVE.names, *(STATISTICS.names if has_condition else ())]),
-        deletes=pa.schema([*LIVE, *STATISTICS]).empty_table(),
-        partitions=changed.partitions.arrays(),
-    )
-    metadata = replace(version_metadata(source, snapshot, range_read.schema), live=lambda _: live)
+
+    def live(statistics: Sequence[str], select: Select) -> IcebergLiveFiles:
+        return IcebergLiveFiles(
+            data=select(rows.select([*LIVE.names, *statistics]), changed.partitions),
+            deletes=pa.schema([*LIVE, *STATISTICS]).empty_table(),
+            partitions=changed.partitions.arrays(),
+        )
+
+    metadata = replace(version_metadata(source, snapshot, range_read.schema), live=live)
     for split in plan(metadata, range_read.predicate).splits:
         yield _split([split], replace(commit, added=(Part(live=plan_of(split)),)))
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.chunks import single_chunk
+from snapshot_explorer.arrow.maps import values_of
 from snapshot_explorer.arrow.roaring import NOTHING, Positions
 from snapshot_explorer.core.errors import CorruptTableError
 from snapshot_explorer.formats.iceberg.files.columns import projection
@@ -147,5 +148,4 @@ def bounds_of(field_id: int, lower_bounds: pa.Array, upper_bounds: pa.Array) -> 
     Args:
         lower_bounds: Maps of field id to value.
     """
-    key = pa.scalar(field_id, pa.int32())
-    return pc.map_lookup(lower_bounds, key, "first"), pc.map_lookup(upper_bounds, key, "first")
+    return values_of(lower_bounds, field_id), values_of(upper_bounds, field_id)

@@ -121,7 +121,7 @@ def _manifests(
 
 def _files(source: Source, manifests: pa.Table, unread: list[str]) -> list[pa.Array]:
     try:
-        return [single_chunk(live_entries(entries_of(source, manifests, statistics=False).rows).column("location"))]
+        return [single_chunk(live_entries(entries_of(source, manifests).rows).column("location"))]
     except SnapshotExplorerError as error:
         if len(manifests) == 1:
             unread.append(Message(f"The manifest {manifests.column('path')[0].as_py()} could not be read: ", error))

@@ -42,5 +42,5 @@ class IcebergDeleteFiles(DeleteFiles):
 
     def data_files(self, version: int) -> pa.Table:
         source, history = self.metadata.having([version])
-        live = live_files(source, history.snapshots[version], statistics=False, deletes=False)
+        live = live_files(source, history.snapshots[version], deletes=False)
         return files_frame(source.metadata, live)

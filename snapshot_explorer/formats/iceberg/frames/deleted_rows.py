@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.chunks import single_chunk
+from snapshot_explorer.arrow.maps import values_of
 from snapshot_explorer.formats.iceberg.metadata.entries import EQUALITY_DELETES, IcebergLiveFiles
 
 _FILE_PATH = 2147483546
@@ -73,10 +74,7 @@ def referenced_files(deletes: pa.Table) -> pa.Array:
     """
     named = single_chunk(deletes.column("referenced_data_file"))
     of_equality = pc.equal(deletes.column("content"), EQUALITY_DELETES)
-    lower, upper = (
-        pc.map_lookup(single_chunk(deletes.column(name)), pa.scalar(_FILE_PATH, pa.int32()), "first")
-        for name in ("lower_bounds", "upper_bounds")
-    )
+    lower, upper = (values_of(deletes.column(name), _FILE_PATH) for name in ("lower_bounds", "upper_bounds"))
     only = pc.if_else(pc.and_(pc.equal(lower, upper), pc.invert(of_equality)), lower, None)
     return pc.if_else(of_equality, None, pc.coalesce(named, _text(single_chunk(only))))
 

@@ -1,7 +1,6 @@
 """The frames FILES and CHANGES of Iceberg versions."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from operator import itemgetter
 
 import numpy as np
@@ -9,20 +8,21 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.chunks import single_chunk
+from snapshot_explorer.arrow.maps import values_of
 from snapshot_explorer.core import frames
-from snapshot_explorer.core.errors import CorruptTableError
 from snapshot_explorer.core.records import Predicate
 from snapshot_explorer.formats.iceberg.frames.deleted_rows import applicable_deletes
 from snapshot_explorer.formats.iceberg.metadata.contents import CommitChanges
 from snapshot_explorer.formats.iceberg.metadata.data_types import IcebergField, is_nested, is_read
-from snapshot_explorer.formats.iceberg.metadata.entries import IcebergLiveFiles, known_rows, known_sizes
+from snapshot_explorer.formats.iceberg.metadata.entries import IcebergLiveFiles, Select, known_rows, known_sizes
 from snapshot_explorer.formats.iceberg.metadata.history import IcebergHistory
 from snapshot_explorer.formats.iceberg.metadata.manifests import DELETED
 from snapshot_explorer.formats.iceberg.metadata.partitions import (
-    matching,
+    MatchingPartitions,
     parse_spec,
     partition_columns,
     partition_texts,
+    spec_with,
 )
 from snapshot_explorer.formats.iceberg.metadata.schema import IcebergSchema, parse_schema
 from snapshot_explorer.formats.iceberg.metadata.table_metadata import IcebergSnapshot, TableMetadata
@@ -47,12 +47,7 @@ def partition_maps(metadata: TableMetadata, tuples: Mapping[int, pa.StructArray]
     schema = parse_schema(metadata.current_schema)
     result = {}
     for spec_id, stored in tuples.items():
-        if spec_id not in metadata.specs:
-            raise CorruptTableError(
-                f"A manifest has the partition spec {spec_id}, which is not among those of {metadata.path}. The "
-                "metadata is damaged; compare it with a copy of the table."
-            )
-        spec = parse_spec(metadata.specs[spec_id])
+        spec = spec_with(metadata.specs, spec_id)
         texts = partition_texts(partition_columns(spec, schema, stored), len(stored))
         result[spec_id] = pa.array([list(text.items()) for text in texts], frames.PARTITION)
     return result
@@ -113,20 +108,10 @@ def _numbers_of_commits(metadata: TableMetadata, rows: pa.Table) -> pa.Array:
     return pa.array(versions, pa.int64()).take(ids.indices)
 
 
-def in_partitions(
-    metadata: TableMetadata, live: IcebergLiveFiles, schema: IcebergSchema, predicate: Predicate
-) -> IcebergLiveFiles:
-    """Return the live files whose partition might contain a row that matches a condition."""
-    current = parse_schema(metadata.current_schema)
-    data = live.data
-    spec_ids, numbers = data.column("spec_id").to_numpy(), data.column("partition").to_numpy()
-    kept = np.ones(len(data), np.bool_)
-    for spec_id, stored in live.partitions.items():
-        columns = partition_columns(parse_spec(metadata.specs[spec_id]), current, stored)
-        matches = matching(columns, len(stored), schema, predicate)
-        where = np.flatnonzero(spec_ids == spec_id)
-        kept[where] = matches[numbers[where]]
-    return replace(live, data=data.filter(pa.array(kept)))
+def in_partitions(metadata: TableMetadata, schema: IcebergSchema, predicate: Predicate) -> Select:
+    """Return the selection of the files whose partition might contain a row that matches a condition."""
+    partitions = MatchingPartitions(metadata.specs, parse_schema(metadata.current_schema), schema, predicate)
+    return lambda files, tuples: files.filter(pa.array(partitions.of(files, tuples)))
 
 
 def readable_metrics(files: pa.Table, fields: Sequence[IcebergField]) -> pa.StructArray:
@@ -154,10 +139,7 @@ def _leaves(fields: Sequence[IcebergField], prefix: str) -> Iterator[tuple[str, 
 
 
 def _metrics(files: pa.Table, field: IcebergField) -> pa.StructArray:
-    key = pa.scalar(field.id, pa.int32())
-    metrics = {
-        name: pc.map_lookup(single_chunk(files.column(stored)), key, "first") for name, stored in _METRICS.items()
-    }
+    metrics = {name: values_of(files.column(stored), field.id) for name, stored in _METRICS.items()}
     for name in ("lower_bound", "upper_bound"):
         metrics[name] = single_values(metrics[name], field.type)
     return pa.StructArray.from_arrays(list(metrics.values()), list(metrics))

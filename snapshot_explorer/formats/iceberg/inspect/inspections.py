@@ -21,7 +21,7 @@ from snapshot_explorer.core.records import Inspection
 from snapshot_explorer.formats import json_text
 from snapshot_explorer.formats.iceberg.frames.files import partition_maps, partitions_of, readable_metrics
 from snapshot_explorer.formats.iceberg.metadata.contents import Source, entries_of, live_files, manifests_of
-from snapshot_explorer.formats.iceberg.metadata.entries import BOUNDS, COUNTS
+from snapshot_explorer.formats.iceberg.metadata.entries import BOUNDS, COUNTS, STATISTICS
 from snapshot_explorer.formats.iceberg.metadata.history import IcebergHistory, time_of
 from snapshot_explorer.formats.iceberg.metadata.manifest_lists import SUMMARIES
 from snapshot_explorer.formats.iceberg.metadata.manifests import live_entries
@@ -166,7 +166,7 @@ def inspect_version(source: Source, snapshot: IcebergSnapshot | None, name: str)
         return _partitions(source, snapshot)
     if name not in _OF_FILES:
         raise unknown_inspection(name, INSPECTIONS)
-    files = live_files(source, snapshot, statistics=True)
+    files = live_files(source, snapshot, statistics=STATISTICS.names)
     with_data, with_deletes = _OF_FILES[name]
     rows = pa.concat_tables([*([files.data] if with_data else []), *([files.deletes] if with_deletes else [])])
     maps = partition_maps(source.metadata, files.partitions)
@@ -189,7 +189,8 @@ def _of_all_snapshots(source: Source, name: str) -> pa.Table:
         return _entry_table(source, once, None)
     with_data, with_deletes = _OF_FILES[name]
     kinds = [content for content, is_included in ((0, with_data), (1, with_deletes)) if is_included]
-    entries = entries_of(source, once.filter(pc.is_in(once.column("content"), pa.array(kinds))), statistics=True)
+    chosen = once.filter(pc.is_in(once.column("content"), pa.array(kinds)))
+    entries = entries_of(source, chosen, statistics=STATISTICS.names)
     rows = _file_table(
         live_entries(entries.rows), partition_maps(source.metadata, entries.partitions.arrays()), _FILE_COLUMNS
     )
@@ -346,7 +347,7 @@ def _manifest_table(manifests: pa.Table) -> pa.Table:
 
 
 def _entry_table(source: Source, manifests: pa.Table, snapshot: IcebergSnapshot | None) -> pa.Table:
-    entries = entries_of(source, manifests, statistics=True)
+    entries = entries_of(source, manifests, statistics=STATISTICS.names)
     rows = _file_table(entries.rows, partition_maps(source.metadata, entries.partitions.arrays()), _ENTRIES)
     return _with_metrics(rows, source, snapshot)
 
@@ -365,7 +366,7 @@ def _file_table(rows: pa.Table, maps: Mapping[int, pa.MapArray], schema: pa.Sche
 
 
 def _partitions(source: Source, snapshot: IcebergSnapshot | None) -> pa.Table:
-    files = live_files(source, snapshot, statistics=False)
+    files = live_files(source, snapshot)
     maps = partition_maps(source.metadata, files.partitions)
     names = ("spec_id", "partition", "content", "record_count", "size_bytes", "snapshot_id")
     rows = pa.concat_tables([files.data.select(names), files.deletes.select(names)])

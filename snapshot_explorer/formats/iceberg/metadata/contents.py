@@ -1,6 +1,6 @@
 """The contents of snapshots: manifests, live files, and the files that each snapshot changed."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -12,7 +12,13 @@ from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.core.errors import CorruptTableError, MissingFileError
 from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.core.single_flight import SingleFlight
-from snapshot_explorer.formats.iceberg.metadata.entries import LIVE, STATISTICS, IcebergLiveFiles, VersionMetadata
+from snapshot_explorer.formats.iceberg.metadata.entries import (
+    LIVE,
+    STATISTICS,
+    IcebergLiveFiles,
+    Select,
+    VersionMetadata,
+)
 from snapshot_explorer.formats.iceberg.metadata.locations import Locations
 from snapshot_explorer.formats.iceberg.metadata.manifest_lists import DATA, read_manifest_lists
 from snapshot_explorer.formats.iceberg.metadata.manifests import (
@@ -28,6 +34,10 @@ from snapshot_explorer.formats.unread_versions import PartlyRead, Reasons, read_
 from snapshot_explorer.storage import Storage
 
 _LISTS_KEPT = 16
+_READ_BYTES = 32 << 20
+"""Bytes of manifests that are read concurrently, and in memory at the same time."""
+_DECODED_BYTES = 1 << 20
+"""Bytes of manifests, mostly compressed, whose entries are in memory at the same time before some are selected."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,13 +71,16 @@ def entries_of(
     manifests: pa.Table,
     *,
     contents: Sequence[bytes] | None = None,
-    statistics: bool,
+    statistics: Sequence[str] = (),
     partitions: PartitionTuples | None = None,
     changed: bool = False,
 ) -> Entries:
     """Return the entries of manifests, deleted ones included; existing ones unless only `changed` are requested.
 
     Reads the manifests concurrently, unless their contents were read.
+
+    Args:
+        statistics: The columns of STATISTICS to decode.
     """
     if contents is None:
         contents = _contents(source, manifests)
@@ -92,7 +105,7 @@ def readable_entries(
 
     def entries(group: Sequence[int]) -> pa.Table:
         chosen = manifests.take(pa.array(group, pa.int64()))
-        rows = entries_of(source, chosen, statistics=False, partitions=tuples).rows
+        rows = entries_of(source, chosen, partitions=tuples).rows
         index = rows.schema.get_field_index("manifest")
         field = rows.schema.field(index)
         return rows.set_column(index, field, pc.add(rows.column(index), pa.scalar(group[0], field.type)))
@@ -106,35 +119,87 @@ def readable_entries(
 
 
 def live_files(
-    source: Source, snapshot: IcebergSnapshot | None, *, statistics: bool, deletes: bool = True
+    source: Source,
+    snapshot: IcebergSnapshot | None,
+    *,
+    statistics: Sequence[str] = (),
+    deletes: bool = True,
+    select: Select | None = None,
 ) -> IcebergLiveFiles:
-    """Return the live files of a snapshot; none for None. Reads its manifest list, then its manifests."""
+    """Return the live files of a snapshot; none for None. Reads its manifest list, then its manifests.
+
+    Arguments as for `live_of`.
+    """
     manifests = manifests_of(source, [snapshot] if snapshot is not None else [])
     manifests = nonempty_manifests(manifests, "added_files", "existing_files")
     of_data = pc.equal(manifests.column("content"), DATA)
     rest = manifests.filter(pc.invert(of_data)) if deletes else manifests.slice(0, 0)
-    return live_of(source, manifests.filter(of_data), rest, statistics=statistics)
+    return live_of(source, manifests.filter(of_data), rest, statistics=statistics, select=select)
 
 
-def live_of(source: Source, of_data: pa.Table, of_deletes: pa.Table, *, statistics: bool) -> IcebergLiveFiles:
-    """Return the live files in manifests of data files and of delete files."""
-    tuples = PartitionTuples(source.metadata.specs)
-    contents = _contents(source, of_data, of_deletes)
-    data = entries_of(source, of_data, contents=contents[: len(of_data)], statistics=statistics, partitions=tuples)
-    delete_files = entries_of(source, of_deletes, contents=contents[len(of_data) :], statistics=True, partitions=tuples)
-    names = [*LIVE.names, *STATISTICS.names]
-    return IcebergLiveFiles(
-        data=live_entries(data.rows).select(names if statistics else LIVE.names),
-        deletes=live_entries(delete_files.rows).select(names),
-        partitions=tuples.arrays(),
-    )
+def live_of(
+    source: Source,
+    of_data: pa.Table,
+    of_deletes: pa.Table,
+    *,
+    statistics: Sequence[str] = (),
+    select: Select | None = None,
+) -> IcebergLiveFiles:
+    """Return the live files in manifests of data files and of delete files.
+
+    Only some manifests are in memory at a time, and of the data files those that are selected.
+
+    Args:
+        statistics: The columns of STATISTICS of data files; delete files have all.
+        select: Returns the data files to keep, maybe with fewer columns.
+    """
+    every = pa.concat_tables([of_data, of_deletes])
+    tuples = PartitionTuples(source.metadata.specs, pc.unique(every.column("spec_id")).to_pylist())
+    none = pa.schema([*(ENTRIES.field(name) for name in LIVE.names), *STATISTICS]).empty_table()
+    some = none.select([*LIVE.names, *statistics])
+    data, deletes = [some if select is None else select(some, tuples)], [none]
+    for manifests, contents in _read_in_turn(source, every):
+        is_data = manifests.column("content")[0].as_py() == DATA
+        names = statistics if is_data else STATISTICS.names
+        entries = entries_of(source, manifests, contents=contents, statistics=names, partitions=tuples)
+        files = live_entries(entries.rows).select([*LIVE.names, *names])
+        if is_data:
+            data.append(files if select is None else select(files, tuples))
+        else:
+            deletes.append(files)
+    return IcebergLiveFiles(data=pa.concat_tables(data), deletes=pa.concat_tables(deletes), partitions=tuples.arrays())
 
 
-def _contents(source: Source, *tables: pa.Table) -> list[bytes]:
+def _read_in_turn(source: Source, manifests: pa.Table) -> Iterator[tuple[pa.Table, Sequence[bytes]]]:
+    """Yield the manifests in MANIFEST_FILES and their contents, a few at a time that have one kind of content.
+
+    More are read concurrently than are yielded at a time.
+    """
+    for begin, end in _runs(manifests, _READ_BYTES):
+        together = manifests.slice(begin, end - begin)
+        contents = _contents(source, together)
+        of_data = together.filter(pc.equal(together.column("content"), DATA))
+        for first, files in ((0, of_data), (len(of_data), together.slice(len(of_data)))):
+            for start, stop in _runs(files, _DECODED_BYTES):
+                yield files.slice(start, stop - start), contents[first + start : first + stop]
+
+
+def _runs(manifests: pa.Table, limit: int) -> Iterator[tuple[int, int]]:
+    """Yield the bounds of runs of manifests of up to that many bytes, by their recorded lengths, or one manifest."""
+    begin = total = 0
+    for index, length in enumerate(pc.fill_null(manifests.column("length"), limit).to_pylist()):
+        if index > begin and total + length > limit:
+            yield begin, index
+            begin, total = index, 0
+        total += length
+    if begin < len(manifests):
+        yield begin, len(manifests)
+
+
+def _contents(source: Source, manifests: pa.Table) -> list[bytes]:
     """Return the contents of the manifests in MANIFEST_FILES, read concurrently."""
-    locations = [location for manifests in tables for location in manifests.column("location").to_pylist()]
     try:
-        return source.storage.read_many(locations, immutable=True)
+        return source.storage.read_many(manifests.column("location").to_pylist(), immutable=True)
     except MissingFileError as error:
         raise _missing(source, error) from error
 
@@ -154,8 +219,10 @@ def version_metadata(source: Source, snapshot: IcebergSnapshot | None, schema: M
     )
 
 
-def _live(source: Source, snapshot: IcebergSnapshot | None, statistics: bool) -> IcebergLiveFiles:  # noqa: FBT001 - as `VersionMetadata.live`
-    return live_files(source, snapshot, statistics=statistics)
+def _live(
+    source: Source, snapshot: IcebergSnapshot | None, statistics: Sequence[str], select: Select
+) -> IcebergLiveFiles:
+    return live_files(source, snapshot, statistics=statistics, select=select)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,7 +276,12 @@ def _own_changes(
 ) -> pa.Table:
     """Return the entries of manifests that their own commits added or deleted, with the snapshot as `owner`."""
     result = entries_of(
-        source, manifests, contents=contents, statistics=statistics, partitions=tuples, changed=True
+        source,
+        manifests,
+        contents=contents,
+        statistics=STATISTICS.names if statistics else (),
+        partitions=tuples,
+        changed=True,
     ).rows
     indices = single_chunk(result.column("manifest"))
     writers = single_chunk(manifests.column("added_snapshot_id")).take(indices)

@@ -3,7 +3,7 @@
 `manifests.py` decodes them, with inheritance resolved; `scan/` plans splits from them.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.chunks import single_chunk
+from snapshot_explorer.formats.iceberg.metadata.partition_tuples import PartitionTuples
 from snapshot_explorer.storage import Storage
 
 DATA, POSITION_DELETES, EQUALITY_DELETES = 0, 1, 2
@@ -91,7 +92,7 @@ class IcebergLiveFiles:
     """The live files of a version."""
 
     data: pa.Table
-    """LIVE, where `content` is 0; with STATISTICS if requested."""
+    """LIVE, where `content` is 0, and the requested columns of STATISTICS."""
     deletes: pa.Table
     partitions: Mapping[int, pa.StructArray]
     """The distinct partition tuples of each spec id, one row per tuple.
@@ -100,6 +101,10 @@ class IcebergLiveFiles:
     stored: bool, int64 (int, long, date, time, timestamps), float64, string, and binary (fixed, uuid; decimals as in
     the binary form of single values: unscaled, two's complement, big-endian, fewest bytes). A spec without fields has
     one row of an empty struct. Tuples differ if a float differs in its bits; all NaN are one."""
+
+
+Select = Callable[[pa.Table, PartitionTuples], pa.Table]
+"""Returns the rows of LIVE to keep, some manifests at a time; their partitions are numbered in the tuples so far."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,5 +122,5 @@ class VersionMetadata:
     current_schema: Mapping[str, Any]
     """The table's current schema: partition fields take the type of their source from it."""
     properties: Mapping[str, str]
-    live: Callable[[bool], IcebergLiveFiles]
-    """Returns the live files, with or without statistics of data files. Reads the manifests when called."""
+    live: Callable[[Sequence[str], Select], IcebergLiveFiles]
+    """Returns the selected live files, by the named columns of STATISTICS. Reads the manifests when called."""

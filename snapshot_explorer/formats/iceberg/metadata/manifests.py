@@ -19,7 +19,7 @@ from snapshot_explorer.formats.iceberg.metadata.avro_files import (
     read_avro,
     stored_schema,
 )
-from snapshot_explorer.formats.iceberg.metadata.entries import BOUNDS, COUNTS, LIVE, STATISTICS
+from snapshot_explorer.formats.iceberg.metadata.entries import COUNTS, LIVE, STATISTICS
 from snapshot_explorer.formats.iceberg.metadata.locations import Locations
 from snapshot_explorer.formats.iceberg.metadata.partition_tuples import PartitionTuples
 from snapshot_explorer.formats.iceberg.metadata.recorded_manifests import Confirmation, check_manifests
@@ -84,7 +84,7 @@ _NAMES = {
     "content_size_in_bytes": "145",
 }
 """The ids of the fields by their names in the specification."""
-_STATISTICS = {"108": COUNTS, _VALUE_COUNTS: COUNTS, "110": COUNTS, "137": COUNTS, "125": BOUNDS, "128": BOUNDS}
+_STATISTICS = dict(zip(STATISTICS.names, ("108", _VALUE_COUNTS, "110", "137", "125", "128"), strict=True))
 _OPTIONAL = {
     "key_metadata": "131",
     "split_offsets": "132",
@@ -101,7 +101,7 @@ class Entries:
     """Entries of manifests, in the order of the manifests."""
 
     rows: pa.Table
-    """ENTRIES, with STATISTICS if requested."""
+    """ENTRIES, and the requested columns of STATISTICS."""
     partitions: PartitionTuples
 
 
@@ -112,7 +112,7 @@ def parse_manifests(  # noqa: PLR0913 - what is read, and how much of it
     tuples: PartitionTuples,
     *,
     column_ids: Sequence[int],
-    statistics: bool,
+    statistics: Sequence[str],
     changed: bool,
     storage: Storage,
 ) -> Entries:
@@ -123,7 +123,7 @@ def parse_manifests(  # noqa: PLR0913 - what is read, and how much of it
         contents: The content of each.
         tuples: The partition tuples read so far; new tuples are added. Tuples of all entries are numbered together.
         column_ids: Columns that have as many values in a file as the file has rows.
-        statistics: Whether to decode the statistics of columns.
+        statistics: The columns of STATISTICS to decode.
         changed: Whether to leave out existing files, which are most of a merged manifest.
         storage: The table's storage, with the limits on files.
 
@@ -131,7 +131,7 @@ def parse_manifests(  # noqa: PLR0913 - what is read, and how much of it
     InheritableMetadataFactory.
     """
     paths = manifests.column("path").to_pylist()
-    file = _FILE | (_STATISTICS if statistics else {_VALUE_COUNTS: COUNTS})
+    file = _FILE | {_VALUE_COUNTS: COUNTS} | {_STATISTICS[name]: STATISTICS.field(name).type for name in statistics}
     entry_type = pa.struct({"0": pa.int32(), "1": pa.int64(), "3": pa.int64(), "4": pa.int64(), "2": pa.struct(file)})
     decoded = read_avro(list(zip(paths, contents, strict=True)), entry_type, _NAMES, storage.limits)
     sizes = [len(content) for content in contents]
@@ -140,14 +140,17 @@ def parse_manifests(  # noqa: PLR0913 - what is read, and how much of it
         _entries(item, confirmation, manifests, locations, tuples, statistics=statistics, changed=changed)
         for item, confirmation in zip(decoded, confirmations, strict=True)
     ]
-    schema = pa.schema([*ENTRIES, *STATISTICS]) if statistics else ENTRIES
     if not parts:
-        return Entries(rows=schema.empty_table(), partitions=tuples)
+        return Entries(rows=_schema(statistics).empty_table(), partitions=tuples)
     table = pa.concat_tables(parts)
     indices = table.column("manifest").to_numpy()
     if (indices[1:] < indices[:-1]).any():
         table = table.take(pa.array(np.argsort(indices, kind="stable")))
     return Entries(rows=table, partitions=tuples)
+
+
+def _schema(statistics: Sequence[str]) -> pa.Schema:
+    return pa.schema([*ENTRIES, *map(STATISTICS.field, statistics)])
 
 
 def _entries(
@@ -157,7 +160,7 @@ def _entries(
     locations: Locations,
     tuples: PartitionTuples,
     *,
-    statistics: bool,
+    statistics: Sequence[str],
     changed: bool,
 ) -> pa.Table:
     indices = np.repeat(np.array(decoded.files, np.int64), decoded.counts)
@@ -199,9 +202,8 @@ def _entries(
         "first_row_id": row_ids,
         **{name: file[field] for name, field in _OPTIONAL.items()},
     }
-    if statistics:
-        columns |= dict(zip(STATISTICS.names, (file[field] for field in _STATISTICS), strict=True))
-    result = pa.schema([*ENTRIES, *STATISTICS]) if statistics else ENTRIES
+    columns |= {name: file[_STATISTICS[name]] for name in statistics}
+    result = _schema(statistics)
     return pa.Table.from_arrays([columns[field.name] for field in result], schema=result)
 
 

@@ -1,6 +1,7 @@
 """The distinct partition tuples of files: each file refers to its tuple by a number."""
 
-from collections.abc import Iterator, Mapping
+import itertools
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -15,15 +16,16 @@ from snapshot_explorer.formats.iceberg.metadata.avro_files import arrow_type, wi
 class PartitionTuples:
     """Numbers partition tuples by spec, in the order in which they are found."""
 
-    def __init__(self, specs: Mapping[int, Mapping[str, Any]]) -> None:
+    def __init__(self, specs: Mapping[int, Mapping[str, Any]], expected: Iterable[int] = ()) -> None:
         """Start without tuples.
 
         Args:
             specs: The partition specs of the table by id, as JSON.
+            expected: The ids of specs whose tuples will be found.
         """
         self._specs = specs
-        self._known: dict[int, dict[tuple[Any, ...], int]] = {}
-        self._fields: dict[int, dict[str, pa.DataType]] = {}
+        self._known: dict[int, dict[tuple[Any, ...], int]] = {spec_id: {} for spec_id in expected}
+        self._fields: dict[int, dict[str, pa.DataType]] = {spec_id: {} for spec_id in expected}
 
     def numbered(self, spec_ids: pa.Array, tuples: pa.StructArray, schema: Any, *, by_name: bool) -> pa.Array:
         """Return the number of each tuple within its spec.
@@ -40,9 +42,14 @@ class PartitionTuples:
             numbers[where] = self._of_spec(spec_id, *of_spec)
         return pa.array(numbers)
 
-    def arrays(self) -> Mapping[int, pa.StructArray]:
-        """Return the distinct tuples of each spec, by their numbers."""
-        return {spec_id: self._array(spec_id) for spec_id in self._known}
+    @property
+    def specs(self) -> Collection[int]:
+        """The ids of the specs that have tuples, or will have some."""
+        return self._known.keys()
+
+    def arrays(self, starts: Mapping[int, int] | None = None) -> Mapping[int, pa.StructArray]:
+        """Return the distinct tuples of each spec, by their numbers; only those from some number on, by spec."""
+        return {spec_id: self._array(spec_id, (starts or {}).get(spec_id, 0)) for spec_id in self._known}
 
     def _of_spec(self, spec_id: int, rows: pa.StructArray, schema: Any) -> npt.NDArray[np.int32]:
         fields = self._fields.setdefault(spec_id, {})
@@ -59,12 +66,13 @@ class PartitionTuples:
         numbers = [known.setdefault(key, len(known)) for key in map(tuple, keys)]
         return np.array(numbers, np.int32)[codes]
 
-    def _array(self, spec_id: int) -> pa.StructArray:
+    def _array(self, spec_id: int, start: int) -> pa.StructArray:
         known, fields = self._known[spec_id], self._fields[spec_id]
+        keys = list(itertools.islice(known, start, None)) if len(known) > start else []
         if not fields:
-            return pa.array([{}] * len(known), pa.struct([]))
+            return pa.array([{}] * len(keys), pa.struct([]))
         # A tuple that was found before a field has no value of it.
-        rows = [key + (None,) * (len(fields) - len(key)) for key in known]
+        rows = [key + (None,) * (len(fields) - len(key)) for key in keys]
         arrays = [pa.array([_value(row[index]) for row in rows], dtype) for index, dtype in enumerate(fields.values())]
         return pa.StructArray.from_arrays(arrays, names=list(fields))
 

@@ -23,6 +23,7 @@ from snapshot_explorer.arrow.murmur3 import murmur3
 from snapshot_explorer.core.errors import CorruptTableError
 from snapshot_explorer.core.records import Bounds, Predicate
 from snapshot_explorer.formats.iceberg.metadata.data_types import IcebergDataType, arrow_type, is_nested, is_read
+from snapshot_explorer.formats.iceberg.metadata.partition_tuples import PartitionTuples
 from snapshot_explorer.formats.iceberg.metadata.schema import IcebergSchema
 from snapshot_explorer.formats.iceberg.metadata.values import stored_values
 
@@ -232,6 +233,53 @@ def matching(
         if column.field.transform.name == "bucket":
             kept &= _in_buckets(column, name, predicate)
     return kept
+
+
+class MatchingPartitions:
+    """Which partitions might contain a row that matches a condition; each is compared once."""
+
+    def __init__(
+        self,
+        specs: Mapping[int, Mapping[str, Any]],
+        current: IcebergSchema,
+        schema: IcebergSchema,
+        predicate: Predicate,
+        others: Sequence[IcebergSchema] = (),
+    ) -> None:
+        """Start without partitions.
+
+        Args:
+            specs: The partition specs of the table by id, as JSON.
+            current: The table's current schema, whose types partition values have.
+            schema: The schema under which rows are read.
+            others: Schemas that may have columns that the current one no longer has.
+        """
+        self._specs, self._current, self._schema, self._others = specs, current, schema, others
+        self._predicate = predicate
+        self._matches: dict[int, npt.NDArray[np.bool_]] = {}
+
+    def of(self, files: pa.Table, tuples: PartitionTuples) -> npt.NDArray[np.bool_]:
+        """Return for each file in LIVE whether a row in its partition might match."""
+        for spec_id, stored in tuples.arrays({number: len(known) for number, known in self._matches.items()}).items():
+            columns = partition_columns(spec_with(self._specs, spec_id), self._current, stored, self._others)
+            matches = matching(columns, len(stored), self._schema, self._predicate)
+            self._matches[spec_id] = np.concatenate([self._matches.get(spec_id, matches[:0]), matches])
+        spec_ids, numbers = files.column("spec_id").to_numpy(), files.column("partition").to_numpy()
+        result = np.ones(len(files), np.bool_)
+        for spec_id, matches in self._matches.items():
+            where = np.flatnonzero(spec_ids == spec_id)
+            result[where] = matches[numbers[where]]
+        return result
+
+
+def spec_with(specs: Mapping[int, Mapping[str, Any]], spec_id: int) -> Spec:
+    """Return the partition spec of a manifest."""
+    if spec_id not in specs:
+        raise CorruptTableError(
+            f"A manifest is of the partition spec {spec_id}, which the table does not have. The metadata file may "
+            "be damaged; compare it with a copy of the table."
+        )
+    return parse_spec(specs[spec_id])
 
 
 def _named_columns(

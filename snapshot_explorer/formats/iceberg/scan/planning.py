@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import cast
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.core import frames
 from snapshot_explorer.core.errors import CorruptTableError
 from snapshot_explorer.core.records import Predicate, ReadPlan, Split
 from snapshot_explorer.formats.features import refusal
@@ -19,25 +21,28 @@ from snapshot_explorer.formats.iceberg.files.data_files import FORMATS, File, Fi
 from snapshot_explorer.formats.iceberg.files.field_ids import id_rules, maps_names
 from snapshot_explorer.formats.iceberg.metadata.data_types import IcebergField, walk
 from snapshot_explorer.formats.iceberg.metadata.entries import (
+    LIVE,
     POSITION_DELETES,
     IcebergLiveFiles,
     VersionMetadata,
     known_rows,
 )
+from snapshot_explorer.formats.iceberg.metadata.partition_tuples import PartitionTuples
 from snapshot_explorer.formats.iceberg.metadata.partitions import (
+    MatchingPartitions,
     PartitionColumn,
     Spec,
-    matching,
-    parse_spec,
     partition_columns,
     partition_texts,
+    spec_with,
 )
 from snapshot_explorer.formats.iceberg.metadata.schema import IcebergSchema, arrow_schema, parse_schema
 from snapshot_explorer.formats.iceberg.scan.plans import FIRST_WITH_ROW_IDS, Context, IcebergPlan, context_key
-from snapshot_explorer.formats.iceberg.scan.statistics import bounds
-from snapshot_explorer.formats.skipped import Reasons, by_statistics, skipped_frame
+from snapshot_explorer.formats.iceberg.scan.statistics import NEEDED, bounds
+from snapshot_explorer.formats.skipped import by_statistics, frame_of, skipped_groups
 from snapshot_explorer.formats.spatial import SPATIAL
 
+_CODE_BITS = 32
 _NEVER_RAW = ("uuid", "variant", "unknown", *SPATIAL)
 _NEVER_RAW_ORC = ("time", "fixed", "timestamp", "timestamptz", "timestamp_ns", "timestamptz_ns")
 """Types that other readers of the file return as another type."""
@@ -55,13 +60,12 @@ class IcebergPartitions:
     starts: Mapping[int, int]
     """The index of each spec's first partition among all partitions."""
 
-    def indices(self, files: pa.Table) -> npt.NDArray[np.int64]:
-        """Return the index of each file's partition among all."""
-        indices = np.asarray(files.column("partition").to_numpy(), np.int64).copy()
-        spec_ids = np.asarray(files.column("spec_id").to_numpy(), np.int64)
+    def indices(self, codes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Return the index of partitions among all, from the codes that `_codes` returns."""
+        spec_ids, numbers = codes >> _CODE_BITS, codes & (1 << _CODE_BITS) - 1
         for spec_id, start in self.starts.items():
-            indices[spec_ids == spec_id] += start
-        return indices
+            numbers[spec_ids == spec_id] += start
+        return numbers
 
 
 def partitions_of(
@@ -76,12 +80,7 @@ def partitions_of(
     specs, columns, starts = {}, {}, {}
     texts: list[Mapping[str, str | None]] = []
     for spec_id, stored in live.partitions.items():
-        if spec_id not in metadata.specs:
-            raise CorruptTableError(
-                f"A manifest is of the partition spec {spec_id}, which the table does not have. The metadata file may "
-                "be damaged; compare it with a copy of the table."
-            )
-        specs[spec_id] = parse_spec(metadata.specs[spec_id])
+        specs[spec_id] = spec_with(metadata.specs, spec_id)
         columns[spec_id] = partition_columns(specs[spec_id], current, stored, schemas)
         starts[spec_id] = len(texts)
         texts.extend(partition_texts(columns[spec_id], len(stored)))
@@ -92,43 +91,40 @@ def plan(metadata: VersionMetadata, predicate: Predicate | None = None) -> ReadP
     """Return the splits of the rows of a version, and what the predicate skips.
 
     A split is a data file with its deletes. Files are skipped by partition and by bounds, all from manifests: no data
-    file and no delete file is opened.
+    file and no delete file is opened. Skipped files are in memory only with the manifests that are read with them.
     """
     schema = parse_schema(metadata.schema)
     arrow_schema(schema)  # refuses types that are not read
-    live = metadata.live(predicate is not None)
-    _check_readable(live)
     schemas = [parse_schema(raw) for _, raw in sorted(metadata.schemas.items())] or [schema]
-    partitions = partitions_of(metadata, (schema, *reversed(schemas)), live)
-    reasons = _reasons(live, schema, partitions, predicate)
-    is_read = pa.array(reasons == None)  # noqa: E711 - element by element
-
-    def skipped() -> pa.Table:
-        files = pa.table({"rows": known_rows(live.data), "size_bytes": live.data.column("size_bytes")})
-        of_files = partitions.indices(live.data)
-        return skipped_frame(files, reasons, partitions=partitions.texts, of_files=of_files)
-
+    others = (schema, *reversed(schemas))
+    pruning = None if predicate is None else _Pruning(metadata, schema, others, predicate)
+    live = metadata.live(*(((), _readable) if pruning is None else (NEEDED, pruning.select)))
+    _readable(live.deletes)
+    partitions = partitions_of(metadata, others, live)
     context = context_of(metadata, schema, schemas, live)
-    splits = _splits(live.data.filter(is_read), live, context, partitions)
-    return ReadPlan(splits=tuple(splits), skipped=skipped)
+    return ReadPlan(
+        splits=tuple(_splits(live.data, live, context, partitions)),
+        skipped=frames.SKIPPED.empty_table if pruning is None else partial(pruning.skipped, partitions),
+    )
 
 
-def _check_readable(live: IcebergLiveFiles) -> None:
-    for files in (live.data, live.deletes):
-        encrypted = files.filter(pc.is_valid(files.column("key_metadata")))
-        if len(encrypted):
-            raise refusal(features.ENCRYPTED_DATA, path=encrypted.column("path")[0].as_py())
-        known = pc.is_in(files.column("file_format"), value_set=pa.array(FORMATS))
-        is_vector = pc.and_(
-            pc.equal(files.column("file_format"), PUFFIN), pc.equal(files.column("content"), POSITION_DELETES)
+def _readable(files: pa.Table, tuples: PartitionTuples | None = None) -> pa.Table:  # noqa: ARG001 - a `Select`
+    """Return files, after a check that all can be read."""
+    encrypted = files.filter(pc.is_valid(files.column("key_metadata")))
+    if len(encrypted):
+        raise refusal(features.ENCRYPTED_DATA, path=encrypted.column("path")[0].as_py())
+    known = pc.is_in(files.column("file_format"), value_set=pa.array(FORMATS))
+    is_vector = pc.and_(
+        pc.equal(files.column("file_format"), PUFFIN), pc.equal(files.column("content"), POSITION_DELETES)
+    )
+    others = files.filter(pc.invert(pc.or_(known, is_vector)))
+    if len(others):
+        raise refusal(
+            features.OTHER_FILE_FORMATS,
+            path=others.column("path")[0].as_py(),
+            file_format=others.column("file_format")[0].as_py(),
         )
-        others = files.filter(pc.invert(pc.or_(known, is_vector)))
-        if len(others):
-            raise refusal(
-                features.OTHER_FILE_FORMATS,
-                path=others.column("path")[0].as_py(),
-                file_format=others.column("file_format")[0].as_py(),
-            )
+    return files
 
 
 def context_of(
@@ -204,31 +200,57 @@ def _is_alike(field: IcebergField, other: IcebergField) -> bool:
     return field.id == other.id and replace(field.type, fields=()) == replace(other.type, fields=())
 
 
-def _reasons(
-    live: IcebergLiveFiles, schema: IcebergSchema, partitions: IcebergPartitions, predicate: Predicate | None
-) -> Reasons:
-    """Return for each data file the reason for which it is skipped; None if it is read."""
-    files = live.data
-    reasons = np.full(len(files), None, np.object_)
-    if predicate is None or not len(files):
-        return reasons
-    kept = np.ones(len(partitions.texts), np.bool_)
-    for spec_id, columns in partitions.columns.items():
-        count = len(live.partitions[spec_id])
-        start = partitions.starts[spec_id]
-        kept[start : start + count] = matching(columns, count, schema, predicate)
-    reasons[~kept[partitions.indices(files)]] = "partition"
-    left = np.flatnonzero(reasons == None).astype(np.int64)  # noqa: E711 - element by element
-    fields = [field for field in schema.fields if field.name in predicate.columns]
-    constant = {  # the value in the spec takes precedence over bounds
-        column.field.source_ids[0]
-        for columns in partitions.columns.values()
-        for column in columns
-        if column.field.transform.name == "identity"
-    }
-    known = bounds(files.take(pa.array(left)), [field for field in fields if field.id not in constant])
-    reasons[left] = by_statistics(predicate, known)
-    return reasons
+class _Pruning:
+    """The selection of the data files that a condition does not rule out, and the counts of the others."""
+
+    def __init__(
+        self, metadata: VersionMetadata, schema: IcebergSchema, others: Sequence[IcebergSchema], predicate: Predicate
+    ) -> None:
+        current = parse_schema(metadata.current_schema)
+        self._matching = MatchingPartitions(metadata.specs, current, schema, predicate, others)
+        self._specs = metadata.specs
+        self._fields = [field for field in schema.fields if field.name in predicate.columns]
+        self._predicate = predicate
+        self._skipped: list[pa.Table] = []
+
+    def select(self, files: pa.Table, tuples: PartitionTuples) -> pa.Table:
+        """Return the files in which a row might match, without statistics."""
+        _readable(files)
+        reasons = np.full(len(files), None, np.object_)
+        reasons[~self._matching.of(files, tuples)] = "partition"
+        left = np.flatnonzero(reasons == None).astype(np.int64)  # noqa: E711 - element by element
+        if len(left):
+            candidates = files if len(left) == len(files) else files.take(pa.array(left))
+            reasons[left] = self._by_bounds(candidates, tuples)
+        is_read = reasons == None  # noqa: E711 - element by element
+        if not is_read.all():
+            counts = pa.table({"rows": known_rows(files), "size_bytes": files.column("size_bytes")})
+            self._skipped.append(skipped_groups(counts, reasons, of_files=_codes(files)))
+        return files.select(LIVE.names).filter(pa.array(is_read))
+
+    def _by_bounds(self, files: pa.Table, tuples: PartitionTuples) -> list[str | None]:
+        constant = {  # the value in the spec takes precedence over bounds
+            field.source_ids[0]
+            for spec_id in tuples.specs
+            for field in spec_with(self._specs, spec_id).fields
+            if field.transform.name == "identity"
+        }
+        known = bounds(files, [field for field in self._fields if field.id not in constant])
+        return by_statistics(self._predicate, known)
+
+    def skipped(self, partitions: IcebergPartitions) -> pa.Table:
+        """Return the SKIPPED frame."""
+        groups = [
+            group.set_column(0, "position", pa.array(partitions.indices(group.column("position").to_numpy())))
+            for group in self._skipped
+        ]
+        return frame_of(groups, partitions.texts)
+
+
+def _codes(files: pa.Table) -> npt.NDArray[np.int64]:
+    """Return a number for each file's partition: its spec, and its number within it."""
+    spec_ids, numbers = (np.asarray(files.column(name).to_numpy(), np.int64) for name in ("spec_id", "partition"))
+    return (spec_ids << _CODE_BITS) | numbers
 
 
 def _splits(

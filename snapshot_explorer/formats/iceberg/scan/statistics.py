@@ -9,7 +9,7 @@ from functools import partial
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.arrow.chunks import single_chunk
+from snapshot_explorer.arrow.maps import values_of
 from snapshot_explorer.core.errors import SnapshotExplorerError
 from snapshot_explorer.core.records import Bounds
 from snapshot_explorer.formats.iceberg.metadata.contents import Source, entries_of
@@ -21,6 +21,8 @@ from snapshot_explorer.formats.iceberg.metadata.values import single_values
 from snapshot_explorer.formats.spatial import SPATIAL
 from snapshot_explorer.formats.statistics import StatisticsFile, StatisticsFiles, bounds_from, by_path
 
+NEEDED = ("null_value_counts", "lower_bounds", "upper_bounds")
+"""The columns of STATISTICS from which bounds are made."""
 _UNORDERED = ("uuid", "variant", "unknown", *SPATIAL)
 """Types whose bounds are not used: Java does not order uuids by their text, and bounds of WKB are points."""
 
@@ -32,21 +34,20 @@ def bounds(files: pa.Table, fields: Sequence[IcebergField]) -> Bounds:
     maximum. Deleted rows are included.
 
     Args:
-        files: LIVE with STATISTICS.
+        files: LIVE, with NEEDED of STATISTICS.
     """
     columns = {field.name: _of(files, field) for field in fields if is_read(field.type)}
     return bounds_from(columns, known_rows(files))
 
 
 def _of(files: pa.Table, field: IcebergField) -> tuple[pa.Array, pa.Array, pa.Array]:
-    key = pa.scalar(field.id, pa.int32())
-    nulls = pc.map_lookup(single_chunk(files.column("null_value_counts")), key, "first")
+    nulls = values_of(files.column("null_value_counts"), field.id)
     nulls = pc.if_else(pc.less(nulls, 0), pa.scalar(None, pa.int64()), nulls)
     if is_nested(field.type) or field.type.root in _UNORDERED:
         unknown = pa.nulls(len(files), arrow_type(field.type))
         return unknown, unknown, nulls
     ends = (
-        _without_nan(single_values(pc.map_lookup(single_chunk(files.column(name)), key, "first"), field.type))
+        _without_nan(single_values(values_of(files.column(name), field.id), field.type))
         for name in ("lower_bounds", "upper_bounds")
     )
     lower, upper = ends
@@ -99,4 +100,4 @@ def _manifests_of(source: Source, snapshot: IcebergSnapshot) -> pa.Table | Snaps
 
 
 def _recorded_bounds(source: Source, manifest: pa.Table, fields: Sequence[IcebergField]) -> Sequence[Bounds]:
-    return [bounds(entries_of(source, manifest, statistics=True).rows, fields)]
+    return [bounds(entries_of(source, manifest, statistics=NEEDED).rows, fields)]

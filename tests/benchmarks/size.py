@@ -1,0 +1,246 @@
+"""Measure plans and listings of very large tables: seconds and peak memory of ours and of the peers, in turns.
+
+    python tests/benchmarks/size.py [delta] [iceberg] [--entries 100000 ...] [--peers PYTHON ...] [--rounds 2]
+
+The tables are metadata only: a Delta table with a classic checkpoint of so many files with statistics in 16 parts and
+100 commits after it, and an Iceberg table of manifests with 2,000 entries each. They are written once per size, from
+fixed numbers, into a folder of the system's temporary folder. Every measurement has a process of its own; the import
+is not timed, and the peak is that of the whole process. Two sizes or more show how time and memory grow. Asserts
+nothing.
+"""
+
+# ruff: noqa: T201 - it prints what it measured
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import fsspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+sys.path.append(str(Path(__file__).parents[2]))
+
+from tests.benchmarks.delta_open import add, first_actions, info
+from tests.benchmarks.iceberg_metadata import _Table, data_file
+from tests.benchmarks.report import record
+from tests.support.iceberg.table_builder import ADDED, entry
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+PARTS, COMMITS, GROUP = 16, 100, 50_000
+PER_MANIFEST = 2_000
+FEW = 200
+ROWS = 1_000
+"""Rows of a file, whose ids follow each other."""
+_OPEN = "import snapshot_explorer as sx; open_it = lambda: sx.open_table(path).at('latest')"
+_DELTALAKE = "import deltalake; open_it = lambda: deltalake.DeltaTable(path)"
+_PYICEBERG = (
+    "from pyiceberg.table import StaticTable; "
+    "open_it = lambda: StaticTable.from_metadata(path + '/metadata/v1.metadata.json')"
+)
+WORKS = {
+    "open": "open_it()",
+    "list the files": "len(open_it().files())",
+    "plan with id = ...": "open_it().plan(f'id = {key}')",
+}
+"""What ours does, by its name."""
+PEERS = {
+    "delta": (
+        "deltalake",
+        _DELTALAKE,
+        ("open_it()", "len(open_it().get_add_actions())", "open_it().get_add_actions()"),
+    ),
+    "iceberg": (
+        "pyiceberg",
+        _PYICEBERG,
+        ("open_it()", "len(list(open_it().scan().plan_files()))", "list(open_it().scan(f'id = {key}').plan_files())"),
+    ),
+}
+"""By format the peer, how it opens a table, and how it does each of the works."""
+RUN = """
+import logging, resource, sys, time
+logging.disable(logging.WARNING)
+key = int(sys.argv[3])
+for path in sys.argv[1:3]:
+    {opening}
+    start, busy = time.perf_counter(), time.process_time()
+    {work}
+    clock, processor = time.perf_counter() - start, time.process_time() - busy
+print(clock, processor, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+"""
+
+
+def write_delta(folder: Path, entries: int) -> None:
+    log = folder / "_delta_log"
+    log.mkdir(parents=True)
+    protocol, metadata = first_actions({"id": "long", "name": "string", "day": "string"}, str(uuid.UUID(int=1)), 0)
+    ends = np.linspace(0, entries, PARTS + 1).astype(np.int64).tolist()
+    for part, (begin, end) in enumerate(itertools.pairwise(ends), 1):
+        adds = _adds(np.arange(begin, end))
+        rows = pa.table({"add": adds})
+        if part == 1:
+            rows = pa.concat_tables([_first_rows(protocol, metadata), rows], promote_options="default")
+        name = f"{0:020d}.checkpoint.{part:010d}.{PARTS:010d}.parquet"
+        pq.write_table(rows, log / name, row_group_size=GROUP)
+    (log / "_last_checkpoint").write_text(json.dumps({"version": 0, "size": entries + 2, "parts": PARTS}))
+    for version in range(COMMITS + 1):
+        gone = [{"remove": {"path": _path(2 * version), "deletionTimestamp": 0, "dataChange": True}}] if version else []
+        actions = [info(version), *gone, *(_later(version, place) for place in range(10) if version)]
+        (log / f"{version:020d}.json").write_text("\n".join(map(json.dumps, actions)) + "\n")
+
+
+def _first_rows(protocol: dict[str, Any], metadata: dict[str, Any]) -> pa.Table:
+    texts, text, number = pa.map_(pa.string(), pa.string()), pa.string(), pa.int64()
+    fields = {"id": text, "format": pa.struct({"provider": text, "options": texts}), "schemaString": text}
+    fields |= {"partitionColumns": pa.list_(text), "configuration": texts, "createdTime": number}
+    versions = pa.struct({"minReaderVersion": pa.int32(), "minWriterVersion": pa.int32()})
+    schema = pa.schema({"protocol": versions, "metaData": pa.struct(fields)})
+    return pa.Table.from_pylist([protocol, metadata], schema)
+
+
+def _path(number: int) -> str:
+    return f"day=2026-01-{number % 28 + 1:02d}/part-00000-{uuid.UUID(int=number)}.c000.snappy.parquet"
+
+
+def _later(version: int, place: int) -> dict[str, Any]:
+    action = add(version, place)
+    action["add"]["path"] = f"day=x/later-{version}-{place}.parquet"
+    return action
+
+
+def _adds(numbers: np.ndarray) -> pa.StructArray:
+    days = [f"2026-01-{number % 28 + 1:02d}" for number in numbers.tolist()]
+    stats = [
+        f'{{"numRecords":{ROWS},"minValues":{{"id":{low},"name":"name-{low:012d}"}},'
+        f'"maxValues":{{"id":{low + ROWS - 1},"name":"name-{low + ROWS - 1:012d}"}},"nullCount":{{"id":0,"name":0}}}}'
+        for low in (numbers * ROWS).tolist()
+    ]
+    columns = {
+        "path": pa.array(map(_path, numbers.tolist()), pa.string()),
+        "partitionValues": pa.array([[("day", day)] for day in days], pa.map_(pa.string(), pa.string())),
+        "size": pa.array(1_000_000 + numbers),
+        "modificationTime": pa.array(1_700_000_000_000 + numbers),
+        "dataChange": pa.array(np.zeros(len(numbers), np.bool_)),
+        "stats": pa.array(stats, pa.string()),
+    }
+    return pa.StructArray.from_arrays(list(columns.values()), list(columns))
+
+
+def write_iceberg(folder: Path, entries: int) -> None:
+    (folder / "metadata").mkdir(parents=True)
+    chance = random.Random(1)
+    table = _Table(fsspec.filesystem("file"), str(folder), location=str(folder))
+    table.sequence, snapshot_id, manifests = 1, 1, []
+    for begin in range(0, entries, PER_MANIFEST):
+        files = [_data_file(table, chance, number) for number in range(begin, min(begin + PER_MANIFEST, entries))]
+        manifests.append(table.manifest(snapshot_id, [entry(ADDED, file) for file in files]))
+        table.entries.clear()
+        table.entries.update(dict.fromkeys(range(len(manifests))))  # names are numbered by them
+    table.manifests[snapshot_id] = manifests
+    summary = {"operation": "append", "total-records": str(entries * ROWS), "total-data-files": str(entries)}
+    table.add_snapshot(snapshot_id, None, summary, millis=1_767_225_600_000)
+    table.finish()
+
+
+def _data_file(table: _Table, chance: random.Random, number: int) -> dict[str, Any]:
+    result = data_file(table, chance)
+    ends = (number * ROWS, number * ROWS + ROWS - 1)
+    for name, end in zip(("lower_bounds", "upper_bounds"), ends, strict=True):
+        result[name][0] = {"key": 1, "value": end.to_bytes(8, "little")}
+    for pair in result["value_counts"]:
+        pair["value"] = ROWS
+    return result | {"record_count": ROWS, "file_path": table.path(f"data/{number:032x}-00001.parquet")}
+
+
+WRITERS = {"delta": write_delta, "iceberg": write_iceberg}
+
+
+def made(table_format: str, entries: int) -> Path:
+    """Return the folder of a table, which is written if it is not there."""
+    path = Path(tempfile.gettempdir()) / "snapshot-explorer-size" / f"{table_format}-{entries}"
+    done = path.with_suffix(".done")
+    if not done.exists():
+        shutil.rmtree(path, ignore_errors=True)
+        WRITERS[table_format](path, entries)
+        done.touch()
+    return path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cost:
+    """What a piece of work costs."""
+
+    clock: float
+    processor: float
+    peak: int
+    """The process's peak of memory in MiB."""
+
+    def __str__(self) -> str:
+        return f"{self.clock:7.2f} s, processor {self.processor:7.2f} s, {self.peak:5,} MiB"
+
+
+def run(python: str, opening: str, work: str, *, paths: Sequence[Path], key: int) -> Cost:
+    """Return the cost of work on the last table in a process of its own, after the same work on the others."""
+    command = [python, "-W", "ignore", "-c", RUN.format(opening=opening, work=work), *map(str, paths), str(key)]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    if done.returncode:
+        raise SystemExit(f"{work}: {done.stderr.strip()[-1000:]}")
+    clock, processor, peak = done.stdout.split()
+    return Cost(clock=float(clock), processor=float(processor), peak=int(peak))
+
+
+def measure(table_format: str, entries: int, python: str | None, rounds: int) -> None:
+    paths, key = (made(table_format, FEW), made(table_format, entries)), entries * ROWS // 3
+    peer, peer_opening, peer_works = PEERS[table_format]
+    for (name, work), peer_work in zip(WORKS.items(), peer_works, strict=True):
+        own, other = [], []
+        for _ in range(rounds):
+            own.append(run(sys.executable, _OPEN, work, paths=paths, key=key))
+            if python is not None:
+                other.append(run(python, peer_opening, peer_work, paths=paths, key=key))
+        title = f"{table_format.capitalize()}, {entries:,} files: {name}"
+        mine, theirs = _best(own), _best(other) if other else None
+        print(f"{title}\n{'ours':>12} {mine}\n{peer:>12} {theirs or 'not measured'}", flush=True)
+        peaks = f"{mine.peak:,} MiB" + (f" and {theirs.peak:,} MiB" if theirs else "")
+        record(title, mine.clock, {peer: theirs.clock} if theirs else None, note=peaks)
+
+
+def _best(costs: Sequence[Cost]) -> Cost:
+    return Cost(**{name: min(getattr(cost, name) for cost in costs) for name in ("clock", "processor", "peak")})
+
+
+def _with_package(pythons: Sequence[str], package: str) -> str | None:
+    for python in (*pythons, sys.executable):
+        if not subprocess.run([python, "-c", f"import {package}"], capture_output=True, check=False).returncode:
+            return python
+    return None
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=sys.modules[__name__].__doc__.splitlines()[0])
+    parser.add_argument("formats", nargs="*", default=list(WRITERS), metavar="FORMAT", help=", ".join(WRITERS))
+    parser.add_argument("--entries", nargs="*", type=int, default=[100_000])
+    parser.add_argument("--peers", nargs="*", default=[], metavar="PYTHON", help="interpreters that have peers")
+    parser.add_argument("--rounds", type=int, default=2)
+    options = parser.parse_args()
+    for table_format in options.formats:
+        python = _with_package(options.peers, PEERS[table_format][0])
+        for entries in options.entries:
+            measure(table_format, entries, python, options.rounds)
+
+
+if __name__ == "__main__":
+    main()
