@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -15,6 +16,12 @@ from tests.inner.agents import TOOLS, CallLimits, allowed_roots, make_server
 
 mcp = pytest.importorskip("mcp")
 COMMAND = [sys.executable, "-m", "snapshot_explorer", "mcp"]
+
+
+def in_a_thread(coroutine):
+    """Return the result of a coroutine: a browser of other tests has left an event loop running in this thread."""
+    with ThreadPoolExecutor(1) as executor:
+        return executor.submit(asyncio.run, coroutine).result()
 
 
 async def session(client, lake):
@@ -46,7 +53,7 @@ def test_in_memory(lake, mode):
             assert client.server_info.name == "snapshot-explorer"
             return await session(client, lake)
 
-    check(asyncio.run(run()))
+    check(in_a_thread(run()))
 
 
 def test_over_stdio(lake):
@@ -57,7 +64,7 @@ def test_over_stdio(lake):
         async with mcp.Client(mcp.stdio_client(parameters)) as client:
             return await session(client, lake)
 
-    check(asyncio.run(run()))
+    check(in_a_thread(run()))
 
 
 @pytest.fixture
@@ -82,7 +89,7 @@ def test_over_http_on_the_loopback_interface(lake, port):
         async with mcp.Client(f"http://127.0.0.1:{port}/mcp") as client:
             return await session(client, lake)
 
-    check(asyncio.run(run()))
+    check(in_a_thread(run()))
 
 
 def test_pages_of_other_origins_are_refused(port):
@@ -105,7 +112,7 @@ def test_a_call_that_takes_too_long_is_stopped_and_says_so(lake):
             again = await client.call_tool("history", {"path": f"{lake}/orders"})
         return answer, again
 
-    answer, again = asyncio.run(run())
+    answer, again = in_a_thread(run())
     assert answer.is_error
     assert "The call took more than 1 seconds" in answer.content[0].text
     assert not again.is_error
@@ -126,7 +133,7 @@ def test_progress_reaches_the_client(lake, monkeypatch):
         async with mcp.Client(server) as client:
             await client.call_tool("find_tables", {}, progress_callback=note)
 
-    asyncio.run(run())
+    in_a_thread(run())
     assert any(message == "Opening tables" for _, _, message in seen)
 
 

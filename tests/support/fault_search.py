@@ -66,7 +66,7 @@ _STATES = re.compile(
     r"is not readable metadata|is not a readable |is damaged: |it was cut short or replaced|"
     r"no checkpoint that can be read|a part of its log is missing|(?:copied|emptied) or damaged|"
     r"exist is unknown|what was committed there is unknown|table\.verify\(|"
-    r"Could not read |vanished each of \d+ times"
+    r"Could not read |More files may be deleted: |vanished each of \d+ times"
 )
 """What an answer states of files that are damaged."""
 SKIPPING = ("blame", "bisect metadata", "bisect rows", "profile exact")

@@ -31,7 +31,10 @@ def rows_beside(history: History, holders: Holders) -> tuple[list[dict[str, obje
     # The time does not matter for the kind.
     dated = named.set_column(named.column_names.index("modified"), "modified", pa.array([now] * len(named)))
     kinds = pa.array([file.kind for file in table_format.maintenance.clean_up(dated, now).files], pa.string())
-    groups = [(_GROUPS.get(kind, f"{kind} files"), named.filter(pc.equal(kinds, kind))) for kind in sorted(kinds.unique().to_pylist())]
+    groups = [
+        (_GROUPS.get(kind, f"{kind} files"), named.filter(pc.equal(kinds, kind)))
+        for kind in sorted(kinds.unique().to_pylist())
+    ]
     young = pa.concat_tables([orphans.in_state("under way"), orphans.in_state("young")])
     groups += [("orphaned files", orphans.files.to_arrow()), *([(_UNNAMED, young)] if len(young) else [])]
     return [_row(group, files["size_bytes"]) for group, files in groups], []

@@ -11,6 +11,7 @@ from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.group_ids import group_ids
 from snapshot_explorer.core import frames
 from snapshot_explorer.core.errors import InvalidArgumentError
+from snapshot_explorer.formats.unread_versions import unread_notes
 from snapshot_explorer.history import History
 
 ONLY_OLDER = "only older versions"
@@ -65,7 +66,11 @@ def _row(files: HeldFiles, group: str, held: Mask) -> dict[str, object]:
     return row
 
 
-def by_holder(holders: Holders) -> pa.Table:
+Grouped = tuple[pa.Table, Sequence[str]]
+"""Rows of USAGE or USAGE_OVER_TIME, and what could not be read of their commits, a sentence each."""
+
+
+def by_holder(holders: Holders) -> Grouped:
     """Return USAGE of the newest version, the older ones together, each tag, each branch, and versions on no branch."""
     files = holders.files
     is_older = np.arange(len(files.plain)) < len(files.plain) - 1
@@ -82,7 +87,7 @@ def by_holder(holders: Holders) -> pa.Table:
         for other in files.others
     ]
     parts = [pa.Table.from_pylist(rows, frames.USAGE), _tag_rows(holders), pa.Table.from_pylist(others, frames.USAGE)]
-    return pa.concat_tables(parts)
+    return pa.concat_tables(parts), ()
 
 
 def _tag_rows(holders: Holders) -> pa.Table:
@@ -119,7 +124,7 @@ def _exclusive(holders: Holders, chosen: Mask) -> dict[str, object]:
     return {"exclusive_files": number, "exclusive_bytes": size}
 
 
-def by_version(holders: Holders) -> pa.Table:
+def by_version(holders: Holders) -> Grouped:
     """Return USAGE of each version of the open history, the newest first."""
     files = holders.files
     versions = files.histories[0].versions[::-1]
@@ -136,36 +141,39 @@ def by_version(holders: Holders) -> pa.Table:
         at = pa.array(np.searchsorted(files.plain, versions), mask=~is_removable)
         number, size = files.totals_by(files.only_version(), len(files.plain), np.ones(files.count, np.bool_))
         columns |= {"exclusive_files": pa.array(number).take(at), "exclusive_bytes": size.take(at)}
-    return frames.table_of(frames.USAGE, columns)
+    return frames.table_of(frames.USAGE, columns), ()
 
 
-def by_commits(holders: Holders, by: str) -> pa.Table:
+def by_commits(holders: Holders, by: str) -> Grouped:
     """Return USAGE of the files by the commit that added each, or its operation, user or day. Reads these commits.
 
     Files that only another branch or versions on no branch have are counted by the commits of these.
     """
     files = holders.files
     parts, indices = [], []
+    notes: list[str] = []
     for index, source in enumerate(holders.sources):
         chosen, rows = files.origins(index)
         chosen, rows = chosen[files.counted[chosen]], rows[files.counted[chosen]]
         intervals = files.histories[index].lifetimes.intervals.rows
         added = intervals.column("added_version").combine_chunks().take(pa.array(rows))
-        parts.append(_commit_labels(source, added, files.histories[index].label, by))
+        labels, unread = _commit_labels(source, added, files.histories[index].label, by)
+        parts.append(labels)
+        notes += unread
         indices.append(chosen)
-    labels = pa.concat_tables(parts)
-    result = _grouped(files, np.concatenate(indices), labels)
+    result = _grouped(files, np.concatenate(indices), pa.concat_tables(parts))
     order = {"commit": [("version", "descending")], "day": [("group", "descending")]}
-    return result.sort_by(order.get(by, [("size_bytes", "descending"), ("group", "ascending")]))
+    return result.sort_by(order.get(by, [("size_bytes", "descending"), ("group", "ascending")])), notes
 
 
 _LABELS = pa.schema([frames.USAGE.field(name) for name in ("group", "version", "committed_at")])
 
 
-def _commit_labels(source: History, added: pa.Array, label: str, by: str) -> pa.Table:
-    """Return the group, version and time of each file by the version that added it."""
+def _commit_labels(source: History, added: pa.Array, label: str, by: str) -> Grouped:
+    """Return the group, version and time of each file by the version that added it, and what could not be read."""
     distinct = sorted(set(added.unique().to_pylist()).intersection(source.listing.versions))
-    commits, _ = source.open_branch.commits(distinct)
+    commits, unread = source.open_branch.commits(distinct)
+    notes = unread_notes(unread, "the commit of")
     at = pc.index_in(added, commits["version"].combine_chunks())
     if by == "day":
         group = pc.strftime(commits["committed_at"], format="%Y-%m-%d")
@@ -173,18 +181,18 @@ def _commit_labels(source: History, added: pa.Array, label: str, by: str) -> pa.
         group = commits["user"] if by == "user" else pc.coalesce(commits["operation"], commits["kind"])
     group = group.combine_chunks().take(at)
     if by != "commit":
-        return _labels(group)
+        return _labels(group), notes
     if label:  # the versions of another history may have the same numbers
-        return _labels(pa.array([f"any commit of {label}"] * len(added), pa.string()))
+        return _labels(pa.array([f"any commit of {label}"] * len(added), pa.string())), notes
     times = commits["committed_at"].combine_chunks().take(at)
-    return frames.table_of(_LABELS, {"group": group, "version": added, "committed_at": times})
+    return frames.table_of(_LABELS, {"group": group, "version": added, "committed_at": times}), notes
 
 
 def _labels(group: pa.Array) -> pa.Table:
     return frames.table_of(_LABELS, {"group": group})
 
 
-def by_partition(holders: Holders) -> pa.Table:
+def by_partition(holders: Holders) -> Grouped:
     """Return USAGE of the files by partition, the largest first; columns have their names when a file was added."""
     files = holders.files
     parts, indices = [], []
@@ -199,7 +207,7 @@ def by_partition(holders: Holders) -> pa.Table:
     if not any(group.unique().to_pylist()):
         raise InvalidArgumentError("The table has no partitions. Group its usage by version, commit, day or size.")
     result = _grouped(files, np.concatenate(indices), _labels(group))
-    return result.sort_by([("size_bytes", "descending"), ("group", "ascending")])
+    return result.sort_by([("size_bytes", "descending"), ("group", "ascending")]), ()
 
 
 def _partition_text(items: Sequence[tuple[str, str | None]] | None) -> str | None:
@@ -208,14 +216,15 @@ def _partition_text(items: Sequence[tuple[str, str | None]] | None) -> str | Non
     return ", ".join(f"{name}={'null' if value is None else value}" for name, value in items)
 
 
-def by_size(files: HeldFiles) -> pa.Table:
+def by_size(holders: Holders) -> Grouped:
     """Return USAGE of the files by size class, the smallest first; null for files of unknown size."""
+    files = holders.files
     bounds = [bound for bound, _ in _CLASSES]
     names = pa.array([*(name for _, name in _CLASSES), _LARGEST])
     index = pa.array(np.searchsorted(bounds, files.size_bytes, side="right"), mask=files.is_size_unknown)
     rows = _grouped(files, np.arange(files.count), _labels(names.take(index)))
     order = pc.index_in(rows["group"], names)
-    return rows.take(pc.sort_indices(order))
+    return rows.take(pc.sort_indices(order)), ()
 
 
 def _grouped(files: HeldFiles, indices: Ints, labels: pa.Table) -> pa.Table:

@@ -3,13 +3,15 @@
 import numpy as np
 import pyarrow as pa
 
+from snapshot_explorer.analysis.usage.groups import Grouped
 from snapshot_explorer.analysis.usage.holders import Holders
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.core import frames
 from snapshot_explorer.core.records import MAINTENANCE_KINDS
+from snapshot_explorer.formats.unread_versions import unread_notes
 
 
-def over_time(holders: Holders) -> pa.Table:
+def over_time(holders: Holders) -> Grouped:
     """Return USAGE_OVER_TIME of the versions of the open history, the newest first. Reads their commits.
 
     Held files are those of the versions that still exist: what expired before is unknown, and not counted.
@@ -21,7 +23,7 @@ def over_time(holders: Holders) -> pa.Table:
     count, total = np.cumsum(number), _cumulated(size)
     live_count, live_size = files.at_versions(versions, everything)
     known = [version for version in versions.tolist() if version in source.listing.versions]
-    commits, _ = source.open_branch.commits(known)
+    commits, unread = source.open_branch.commits(known)
     commits = commits.take(pc.index_in(pa.array(versions), commits["version"].combine_chunks()))
     kind, added = commits["kind"].combine_chunks(), commits["added_bytes"].combine_chunks()
     nothing = pa.scalar(None, pa.int64())
@@ -46,7 +48,9 @@ def over_time(holders: Holders) -> pa.Table:
         "rewritten_bytes": rewritten,
         "write_amplification": amplification,
     }
-    return frames.table_of(frames.USAGE_OVER_TIME, columns).take(pa.array(np.arange(len(versions))[::-1]))
+    return frames.table_of(frames.USAGE_OVER_TIME, columns).take(
+        pa.array(np.arange(len(versions))[::-1])
+    ), unread_notes(unread, "the commit of")
 
 
 def _cumulated(values: pa.Array) -> pa.Array:

@@ -14,6 +14,7 @@ from snapshot_explorer.analysis.usage.beside import rows_beside
 from snapshot_explorer.analysis.usage.freeing import FreeingExpiry, expiry_that_frees, parse_size
 from snapshot_explorer.analysis.usage.groups import (
     ONLY_OLDER,
+    Grouped,
     by_commits,
     by_holder,
     by_partition,
@@ -37,7 +38,7 @@ from snapshot_explorer.core.text import pluralize
 from snapshot_explorer.history import History
 from snapshot_explorer.results import Frame, non_empty_columns
 
-_GROUPS: MappingProxyType[str, tuple[str, Callable[[Holders], pa.Table]]] = MappingProxyType(
+_GROUPS: MappingProxyType[str, tuple[str, Callable[[Holders], Grouped]]] = MappingProxyType(
     {
         "holder": ("holders", by_holder),
         "version": ("versions", by_version),
@@ -46,7 +47,7 @@ _GROUPS: MappingProxyType[str, tuple[str, Callable[[Holders], pa.Table]]] = Mapp
         "user": ("users", partial(by_commits, by="user")),
         "day": ("days", partial(by_commits, by="day")),
         "partition": ("partitions", by_partition),
-        "size": ("size classes", lambda holders: by_size(holders.files)),
+        "size": ("size classes", by_size),
         "time": ("versions", over_time),
     }
 )
@@ -115,20 +116,24 @@ def usage_of(
     files = holders.files
     newest = int(files.plain[-1]) if len(files.plain) else None
     noun, group = _GROUPS[by]
-    rows, unread = summary_rows(holders), list(holders.unread)
+    rows, unread = summary_rows(holders), holders.unread
     if everything:
         beside, unread_beside = rows_beside(history, holders)
-        rows, unread = [*rows, *beside], [*unread, *unread_beside]
+        rows, unread = [*rows, *beside], (*unread, *unread_beside)
+    groups, unread_commits = group(holders)
+    unread = tuple(dict.fromkeys(unread))
     summary = pa.Table.from_pylist(rows, frames.USAGE)
     return Usage(
         name=history.name,
         version=newest,
         by=by,
-        summary=_frame(summary, price, title=f"Usage of {history.name}", noun="kinds of holders"),
-        groups=_frame(group(holders), price, title=f"Usage of {history.name} by {by}", noun=noun),
+        summary=_frame(summary, price, title=f"Usage of {history.name}", noun="kinds of holders", unread=unread),
+        groups=_frame(
+            groups, price, title=f"Usage of {history.name} by {by}", noun=noun, unread=(*unread, *unread_commits)
+        ),
         removal=None if without is None else removal_of(history, holders, without),
         expiry=None if needed is None else expiry_that_frees(history, needed, len(files.plain)),
-        unread=tuple(dict.fromkeys(unread)),
+        unread=unread,
         notes=tuple(_notes(history, holders, everything=everything)),
     )
 
@@ -152,13 +157,15 @@ def check_price(price: object) -> None:
     raise InvalidArgumentError(f"price must be a number of 0 or more, per GB and month, got {brief_repr(price)}.")
 
 
-def _frame(rows: pa.Table, price: float | None, *, title: str, noun: str) -> Frame:
-    """Return USAGE as a frame; with a price, also the cost of each row."""
+def _frame(rows: pa.Table, price: float | None, *, title: str, noun: str, unread: tuple[str, ...]) -> Frame:
+    """Return USAGE as a frame, with what could not be read as notes; with a price, also the cost of each row."""
     drawn = {"group", *non_empty_columns(rows)}
     if price is not None:
         rows = with_cost(rows, price)
         drawn.add(_COST.name)
-    return Frame(rows, title=title, noun=noun, drawn=tuple(name for name in rows.column_names if name in drawn))
+    return Frame(
+        rows, title=title, noun=noun, drawn=tuple(name for name in rows.column_names if name in drawn), notes=unread
+    )
 
 
 def with_cost(rows: pa.Table, price: float) -> pa.Table:

@@ -22,7 +22,7 @@ def _usage(usage: Usage) -> Drawing:
     shown = [name for name in ("group", "files", "size_bytes", "cost_per_month") if name in rows.column_names]
     parts += [Grid(rows.select(shown), noun="kinds of holders"), Line(f"By {usage.by}:")]
     parts += drawing_of(usage.groups).parts
-    parts += [Line(note) for note in (*usage.unread, *usage.notes)]
+    parts += [Line(note) for note in usage.notes]
     version = "which has no version yet" if usage.version is None else f"newest version {usage.version}"
     return Drawing(title=f"Usage of {usage.name}, {version}", parts=tuple(parts))
 
