@@ -46,7 +46,7 @@ def table(request):
     written.commit(remove("f7"), file(FILES))
     written.commit(remove("f8"), file(9, dataChange=False))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(logs, "_SMALL", 0)
+        patch.setattr(logs, "_LARGE", 0)
         patch.setattr(checkpoints, "_ROWS_AT_ONCE", 4)
         yield open_table(written.url)
 
@@ -104,7 +104,7 @@ def test_earlier_files_are_gone_when_the_next_are_decoded(table):
 
 
 def test_a_checksum_with_other_counts_is_reported_when_the_files_are_read_in_turn(monkeypatch, caplog):
-    monkeypatch.setattr(logs, "_SMALL", 0)
+    monkeypatch.setattr(logs, "_LARGE", 0)
     written = DeltaTable(fsspec.filesystem("memory"), "/streaming/checksum")
     written.commit(add("a"), add("b"))
     written.checkpoint()
@@ -115,7 +115,7 @@ def test_a_checksum_with_other_counts_is_reported_when_the_files_are_read_in_tur
 
 
 def test_a_damaged_part_is_left_for_an_earlier_checkpoint(monkeypatch):
-    monkeypatch.setattr(logs, "_SMALL", 0)
+    monkeypatch.setattr(logs, "_LARGE", 0)
     written = DeltaTable(fsspec.filesystem("memory"), "/streaming/damaged")
     written.commit(add("a"))
     written.checkpoint()

@@ -79,6 +79,8 @@ _MAX_EARLY = 64
 """Commits that are read while the log is listed."""
 _SMALL = 8 << 20
 """A checkpoint up to this size is read once, whole, and cached."""
+_LARGE = 32 << 20
+"""The live files of a checkpoint above this size are read some at a time, and not cached."""
 
 T = TypeVar("T")
 LiveFilesReader = Callable[[Protocol, Metadata, Iterator[pa.Table]], T]
@@ -239,7 +241,7 @@ class DeltaLog:
         if not segment.checkpoint or self._base_of(segment) is not None:
             return False
         files = segment.checkpoint if _is_small(segment) else self._checkpoint(segment, adds=False).files
-        return sum(file.size_bytes or 0 for file in files) > _SMALL
+        return sum(file.size_bytes or 0 for file in files) > _LARGE
 
     def _of_live_files(self, segment: LogSegment, make: LiveFilesReader[T], needed: NeededColumns) -> T:
         tail = self._tail_beside_checkpoint(segment)
