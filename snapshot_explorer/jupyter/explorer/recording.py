@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from snapshot_explorer.core.progress import step
 from snapshot_explorer.core.records import MAINTENANCE_KINDS
 from snapshot_explorer.core.safe_text import sanitize
-from snapshot_explorer.core.text import format_utc, pluralize
+from snapshot_explorer.core.text import pluralize
 from snapshot_explorer.history import history_of, open_expression
 from snapshot_explorer.jupyter.explorer.contents.commit_list import PAGE, commit_rows, overview
 from snapshot_explorer.jupyter.explorer.contents.grid_rows import PAGE as ROWS
@@ -173,7 +173,7 @@ class Recorder:
         return {
             "page": {
                 **page,
-                "facts": [*page["facts"], f"recorded {format_utc(datetime.now(UTC).replace(microsecond=0))}"],
+                "facts": [*page["facts"], f"recorded {datetime.now(UTC):%Y-%m-%d %H:%M} UTC"],
                 "choices": {**choices, "formats": []},
                 "state": state,
                 "counts": {name: count for name, count in page["counts"].items() if name in ("branches", "health")},
