@@ -23,8 +23,8 @@ ORDERS = str(samples.path("orders"))
             {"versionAsOf": "3"},
             InvalidArgumentError,
             "no option 'versionAsOf'. Did you mean version? Options: path, branch, format, columns, where, "
-            "external_files, limits, version, changes, startingVersion, startingTimestamp, key. For storage options, "
-            "register SnapshotDataSource.with_storage_options",
+            "external_files, limits, version, changes, startingVersion, startingTimestamp, key, "
+            "maxVersionsPerTrigger. For storage options, register SnapshotDataSource.with_storage_options",
             id="an option of another source",
         ),
         pytest.param({"secret": "hush"}, InvalidArgumentError, "has no option 'secret'. Options:", id="a credential"),
