@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from urllib.parse import unquote_to_bytes
 
-import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
@@ -66,7 +65,7 @@ def decode_paths(paths: Sequence[str | None]) -> Sequence[str | None]:
 
 def decode_path_array(paths: pa.Array) -> pa.Array:
     """Return the paths of many actions, decoded."""
-    unusual = np.flatnonzero(pc.fill_null(pc.match_substring_regex(paths, _UNUSUAL_PATH), fill_value=False))
+    unusual = pc.indices_nonzero(pc.match_substring_regex(paths, _UNUSUAL_PATH))
     if not len(unusual):
         return paths
     values = paths.to_pylist()
