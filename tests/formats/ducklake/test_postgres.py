@@ -3,6 +3,7 @@
 import os
 import pickle
 import shutil
+import socket
 import sqlite3
 import subprocess
 from contextlib import closing
@@ -39,9 +40,11 @@ def server(tmp_path_factory):
         subprocess.run([programs / program, *arguments], check=check, capture_output=True, **user)
 
     run("initdb", "-D", folder / "data", "-A", "trust", "-U", "tester")
-    port = str(54_000 + os.getpid() % 1_000)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
     options = f"-p {port} -k {folder} -c listen_addresses=127.0.0.1 -c fsync=off"
-    run("pg_ctl", "-D", folder / "data", "-o", options, "-l", folder / "log", "-w", "start")
+    run("pg_ctl", "-D", folder / "data", "-o", options, "-l", folder / "log", "-w", "-t", "240", "start")
     yield f"postgresql://tester:secret@127.0.0.1:{port}"
     run("pg_ctl", "-D", folder / "data", "-m", "fast", "stop", check=False)
 
