@@ -6,6 +6,7 @@ import shutil
 import socket
 import sqlite3
 import subprocess
+import tempfile
 from contextlib import closing
 from pathlib import Path
 
@@ -20,7 +21,7 @@ DATA = {"data/": f"{PARTS.parent / 'data'}/"}
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory):
+def server():
     """Start a server, and return its URL without the database."""
     pytest.importorskip("psycopg")
     folders = os.pathsep.join(map(str, sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)))  # Debian's
@@ -28,12 +29,11 @@ def server(tmp_path_factory):
     if initdb is None:
         pytest.skip("needs PostgreSQL: apt-get install postgresql")
     programs = Path(initdb).parent
-    folder = tmp_path_factory.mktemp("postgres")
+    # Not in a folder of pytest: each of its sessions closes these to other users.
+    folder = Path(tempfile.mkdtemp(prefix="postgres-"))
     user = {}
     if os.geteuid() == 0:  # PostgreSQL refuses to run as root
         shutil.chown(folder, "postgres")
-        for parent in folder.parents[:3]:  # of pytest, its run and its worker
-            parent.chmod(parent.stat().st_mode | 0o055)
         user = {"user": "postgres"}
 
     def run(program, *arguments, check=True):
@@ -47,6 +47,7 @@ def server(tmp_path_factory):
     run("pg_ctl", "-D", folder / "data", "-o", options, "-l", folder / "log", "-w", "-t", "240", "start")
     yield f"postgresql://tester:secret@127.0.0.1:{port}"
     run("pg_ctl", "-D", folder / "data", "-m", "fast", "stop", check=False)
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture(scope="module")
