@@ -4,7 +4,7 @@ import weakref
 
 import fsspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from snapshot_explorer import open_table
@@ -54,6 +54,7 @@ def table(request):
 LIVE = [number for number in range(FILES + 1) if number not in (3, 7, 8)]
 
 
+@settings(max_examples=32)
 @given(operator=st.sampled_from(sorted(OPERATORS)), value=st.integers(-1, 5 * FILES + 6), day=st.integers(0, 4))
 def test_a_plan_has_the_files_that_a_condition_does_not_rule_out(table, operator, value, day):
     version = history_of(table).table_format.version(table.current.version)

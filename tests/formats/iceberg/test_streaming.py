@@ -5,7 +5,7 @@ import weakref
 import fsspec
 import pyarrow.compute as pc
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from snapshot_explorer import open_table
@@ -49,6 +49,7 @@ def limits(request):
         yield request.param
 
 
+@settings(max_examples=32)
 @given(
     column=st.sampled_from(["id", "name"]),
     operator=st.sampled_from(["=", "<", "<=", ">", ">="]),
