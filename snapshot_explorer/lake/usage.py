@@ -58,7 +58,7 @@ def _notes(table: pa.Table) -> tuple[str, ...]:
     if len(unread):
         notes.append(f"{pluralize(len(unread), 'table')} could not be read, and may hold more.")
     if len(unknown):
-        notes.append(f"Of {pluralize(len(unknown), 'table')} not everything that may hold files could be read.")
+        notes.append(f"In {pluralize(len(unknown), 'table')}, not everything that may hold files could be read.")
     if len(unsized):
         notes.append(f"The sums leave out {pluralize(len(unsized), 'table')} with files of unknown size.")
     return tuple(notes)

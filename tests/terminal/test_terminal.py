@@ -264,6 +264,9 @@ def test_a_page_is_written_by_the_path_alone_and_by_explore(capsys, tmp_path):
     assert main(["explore", orders, f"--html={file}"]) == 2
     assert "exists. Choose another file, or replace it with --overwrite." in capsys.readouterr().err
     assert main(["explore", f"{orders}/nothing", "--html", str(tmp_path / "new.html")]) == 2
+    assert main(["explore", orders, "--html", str(tmp_path / "new.html"), "--versions", "few"]) == 2
+    assert main(["explore", orders, "--versions", "3"]) == 2
+    assert capsys.readouterr().err.endswith("--versions needs --html. Add it, or leave out --versions.\n")
     assert [item.name for item in tmp_path.iterdir()] == ["orders.html"]
 
 

@@ -335,6 +335,7 @@ def test_the_mildest_expiry_of_a_delta_table_is_found(tmp_path):
         ("paimon/changelog_full", "change data, manifest, metadata"),
         ("paimon/append_parquet", "manifest, metadata"),
         ("delta/change_feed", "change data, metadata"),
+        ("delta/checkpoint_v2_parquet", "deletion vector, metadata"),
         ("iceberg/branches_tags", "manifest, metadata"),
         ("iceberg/v2_mor_partitioned", "delete, manifest, metadata"),
         ("hudi/v9_cow_basic", "metadata"),
@@ -357,6 +358,14 @@ def test_everything_is_what_the_folder_has(path, kinds, tmp_path):
     assert rows["orphaned files"] == (1, 4)
     totals = tuple(map(sum, zip(*rows.values(), strict=True)))
     assert totals == (len(files), sum(file.stat().st_size for file in files))
+
+
+def test_change_data_below_random_prefixes_is_counted_as_such():
+    summary = open_table(samples.path("payments")).usage(everything=True).summary.to_dict()
+
+    files = {row["group"]: row["files"] for row in summary}
+    assert files["change data files"] == 4  # three in _change_data, one in OS
+    assert "other data files" not in files
 
 
 def test_a_price_adds_the_cost_of_each_row(scenario):

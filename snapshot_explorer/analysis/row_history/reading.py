@@ -452,7 +452,7 @@ def continued_states(rows: HashedRows, columns: int, turning: Sequence[int]) -> 
     ending, beginning = _by_position(last, turning), _by_position(first, turning)
 
     def continued(groups: Groups) -> tuple[Ints, Ints, Ints]:
-        """Return the indices of rows that go on, those of the rows that continue them, and the new beginnings."""
+        """Return the indices of the rows that go on, of the rows that continue them, and of the rows that are new."""
         since = first.copy()
         pairs = []
         for ends, begins in zip(ending, beginning, strict=True):
@@ -473,7 +473,7 @@ def continued_states(rows: HashedRows, columns: int, turning: Sequence[int]) -> 
 
 
 def _ordered(groups: Groups, indices: Ints, order: Ints, rank: Ints) -> Ints:
-    """Return indices by group, those of a group by rank and order."""
+    """Return indices sorted by group, then by rank, then by order."""
     own = groups[indices]
     by_group = np.argsort(own)
     ascending = own[by_group]

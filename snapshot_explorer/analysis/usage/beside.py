@@ -11,7 +11,7 @@ from snapshot_explorer.history import History
 from snapshot_explorer.storage.same_files import match_files
 
 _OLDER_THAN = "3d"
-_GROUPS = {"data": "data files of other tables or formats", "deletes": "delete files"}
+_GROUPS = {"data": "other data files", "deletes": "delete files"}
 _UNNAMED = "unnamed files of the last 3 days"
 
 

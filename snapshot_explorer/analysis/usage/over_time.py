@@ -12,7 +12,7 @@ from snapshot_explorer.formats.unread_versions import unread_notes
 
 
 def over_time(holders: Holders) -> Grouped:
-    """Return USAGE_OVER_TIME of the versions of the open history, the newest first. Reads their commits.
+    """Return USAGE_OVER_TIME of the versions of the open history, newest first, and the commits that cannot be read.
 
     Held files are those of the versions that still exist: what expired before is unknown, and not counted.
     """
@@ -48,9 +48,8 @@ def over_time(holders: Holders) -> Grouped:
         "rewritten_bytes": rewritten,
         "write_amplification": amplification,
     }
-    return frames.table_of(frames.USAGE_OVER_TIME, columns).take(
-        pa.array(np.arange(len(versions))[::-1])
-    ), unread_notes(unread, "the commit of")
+    rows = frames.table_of(frames.USAGE_OVER_TIME, columns).take(pa.array(np.arange(len(versions))[::-1]))
+    return rows, unread_notes(unread, "the commit of")
 
 
 def _cumulated(values: pa.Array) -> pa.Array:

@@ -1,8 +1,10 @@
 """`%snapshot explore`: the explorer, a widget, or one file that works without a kernel."""
 
 from contextlib import closing
+from typing import Any
 
 from snapshot_explorer.jupyter.command import TABLE, Call, Command, Invocation, Option
+from snapshot_explorer.jupyter.commands.shared_arguments import check_options, whole_number
 from snapshot_explorer.jupyter.help_text import HelpText
 
 FOLLOW = Option(flags=("--follow",), meaning="look for new commits every few seconds, as %snapshot watch does")
@@ -11,10 +13,14 @@ FOLLOW = Option(flags=("--follow",), meaning="look for new commits every few sec
 def _explore(invocation: Invocation) -> object:
     from snapshot_explorer.jupyter.explorer import explore as explorer_of  # noqa: PLC0415 - widgets take long to import
 
+    arguments = invocation.arguments
+    check_options(arguments, "html", only_with=("versions", "overwrite"), never_with=("follow",))
+    versions: dict[str, Any] = {}
+    if (number := arguments.get("versions")) is not None:
+        versions["versions"] = whole_number("--versions", number, minimum=1)
     name, table = invocation.table()
-    explorer, arguments = explorer_of(table, name=name), invocation.arguments
+    explorer = explorer_of(table, name=name)
     if (file := arguments.get("html")) is not None:
-        versions = {"versions": int(number)} if (number := arguments.get("versions")) else {}
         with closing(explorer):
             target = explorer.to_html(file, overwrite=arguments.has("overwrite"), **versions)
         return HelpText(f"Wrote {target}, {target.stat().st_size / 1000:,.0f} kB.")

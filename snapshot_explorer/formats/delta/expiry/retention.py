@@ -445,9 +445,9 @@ def _kind_of(path: str) -> str:
     folder, _, name = path.rpartition("/")
     if name.startswith(".") or name.endswith(".tmp"):
         return "temporary"
-    if folder == LOG:
+    if f"{folder}/".startswith(f"{LOG}/"):  # also sidecars
         return "metadata"
-    if folder.startswith("_change_data"):
+    if folder.startswith("_change_data") or name.startswith("cdc-"):  # of tables with random prefixes of folders
         return "change data"
     if folder.startswith("_delta_index"):
         return "index"

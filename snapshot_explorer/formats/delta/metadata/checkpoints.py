@@ -362,7 +362,7 @@ def _leaves(file: pq.ParquetFile, kind: FileKind, needed: NeededColumns) -> list
 
 
 def _parsed_leaves(file: pq.ParquetFile, kind: FileKind, columns: frozenset[str] | None) -> list[str]:
-    """Return the statistics as structs to read: those of some columns, and those of whole files."""
+    """Return the leaves of the statistics of some columns, and of counts of rows, that are stored as structs."""
     start = f"{kind}.{PARSED}."
     paths = [file.schema.column(index).path for index in range(len(file.schema))]
     parts = [path.removeprefix(start) for path in paths if path.startswith(start)]

@@ -88,7 +88,7 @@ def read_checksum(storage: Storage, version: int) -> Checksum | None:
 
 @dataclass(slots=True)
 class LiveCounts:
-    """The counts of live files, of which some are added at a time."""
+    """The number and the size of the live files that have been added."""
 
     files: int = 0
     size_bytes: int = 0

@@ -84,7 +84,7 @@ _LARGE = 32 << 20
 
 T = TypeVar("T")
 LiveFilesReader = Callable[[Protocol, Metadata, Iterator[pa.Table]], T]
-"""Returns something of a version's protocol, metadata and live files, ADDS, of which some come at a time."""
+"""A function of a version's protocol, its metadata, and tables of ADDS that together have all live files."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

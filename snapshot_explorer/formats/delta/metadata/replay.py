@@ -202,7 +202,7 @@ def _last_of_each(
 
 
 class LaterFiles:
-    """The files that later commits add and remove, beside the live files before them, of which some come at a time."""
+    """The files that later commits add and remove. The live files before these commits are passed some at a time."""
 
     def __init__(self, after: ReplayState) -> None:
         self._after = after
