@@ -184,6 +184,7 @@ PLACES = {
     "tests/lake/test_overview.py::test_of_very_many": "slow",
     "tests/lifetimes/test_reading.py::test_an_open_delta_table": "slow",
     "tests/lifetimes/test_reading.py::test_however_many": "slow",
+    "tests/package/test_guide.py::test_a_page_of_a_question": "slow",
     "tests/package/test_guide.py::test_the_page_of_commands": "slow",
     "tests/package/test_import.py::test_importing_what": "slow",
     "tests/package/test_import.py::test_opening_a_table_does_not_load_pandas": "slow",

@@ -28,6 +28,8 @@ CLASSES = {"table": ("Table",), "snapshot": ("Snapshot",), "lake": ("Lake", "Lak
 EXPLORED = {"orders": "Paimon", "payments": "Delta Lake"}
 """The samples whose explorers are on the site."""
 LINK = re.compile(r'(\]\(|(?:src|srcset)=")([^)"#]+)')
+EXPLORER = re.compile(r"<!-- explorer: (\w+) (\S+) -->")
+"""Where a page has an explorer, and what it shows."""
 
 
 def on_files(files: Any, config: Any) -> Any:
@@ -47,6 +49,7 @@ def on_files(files: Any, config: Any) -> Any:
 def on_page_markdown(markdown: str, page: Any, **_: object) -> str:
     """Let links of the guide lead to pages where they lead to files of the repository."""
     path = page.file.src_uri
+    markdown = EXPLORER.sub(lambda found: _frame(found[1], f"../../explorer/{found[1]}.html#{found[2]}"), markdown)
     return markdown if path in MOVED.values() else _relinked(markdown, f"notebooks/{path}")
 
 
@@ -84,12 +87,14 @@ def _explorers() -> dict[str, str]:
             explorer = snapshot_explorer.explore(table, name=name)
             files[f"explorer/{name}.html"] = explorer.to_html(Path(folder, name)).read_text("utf-8")
             explorer.close()
-            frame = f'<iframe src="{name}.html" title="The explorer of {name}" sandbox="allow-scripts allow-downloads"'
-            page += [
-                f"## {name}, a {table_format} table",
-                f'{frame} style="width:100%;height:1080px;border:0"></iframe>',
-            ]
+            page += [f"## {name}, a {table_format} table", _frame(name, f"{name}.html")]
     return files | {"explorer/index.md": "\n\n".join(page) + "\n"}
+
+
+def _frame(name: str, address: str) -> str:
+    """Return an explorer without a kernel as a part of a page."""
+    frame = f'<iframe src="{address}" title="The explorer of {name}" sandbox="allow-scripts allow-downloads"'
+    return f'{frame} style="width:100%;height:1080px;border:0"></iframe>'
 
 
 def _reference() -> dict[str, str]:

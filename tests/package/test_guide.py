@@ -17,7 +17,7 @@ from tests.scripts import guide_commands
 ROOT = Path(__file__).parents[2]
 GUIDE = ROOT / "notebooks" / "guide"
 PAGES = sorted(GUIDE.glob("*.md"))
-LINKED = [*PAGES, ROOT / "README.md", ROOT / "snapshot_explorer" / "ARCHITECTURE.md"]
+LINKED = [*PAGES, *guide_commands.QUESTIONS, ROOT / "README.md", ROOT / "snapshot_explorer" / "ARCHITECTURE.md"]
 
 
 def without_code(text):
@@ -33,6 +33,11 @@ def anchors(text):
 
 def test_the_page_of_commands_is_what_the_code_says():
     assert guide_commands.PAGE.read_text("utf-8") == guide_commands.page(), "Run python -m tests.scripts.guide_commands"
+
+
+@pytest.mark.parametrize("page", guide_commands.QUESTIONS, ids=lambda page: page.stem)
+def test_a_page_of_a_question_shows_what_its_lines_show(page):
+    assert page.read_text("utf-8") == guide_commands.question(page), "Run python -m tests.scripts.guide_commands"
 
 
 def test_the_measurements_of_the_guide_are_those_of_the_last_runs():
@@ -122,18 +127,21 @@ def test_every_test_and_benchmark_that_is_named_exists():
 def test_the_front_page_lists_every_page_every_notebook_and_ten_questions():
     text = (GUIDE / "index.md").read_text("utf-8")
     notebooks = {f"../{path.name}" for path in GUIDE.parent.glob("*.ipynb")}
+    pages = {f"../questions/{page.name}" for page in guide_commands.QUESTIONS}
     questions = text.split("## Ten questions")[1]
 
     assert set(re.findall(r"^\| \[[^\]]+\]\((\w+\.md)\)", text, re.MULTILINE)) == {
         page.name for page in PAGES if page.stem != "index"
     }
     assert set(re.findall(r"\]\((\.\./[^)]+\.ipynb)\)", text)) == notebooks
+    assert set(re.findall(r"^- \[[^\]]+\]\((\.\./questions/[^)]+)\)", text, re.MULTILINE)) == pages
     assert len(re.findall(r"^\| .*\]\(\w+\.md", questions, re.MULTILINE)) == 10
 
 
 def test_the_site_has_every_page_and_every_notebook():
-    listed = re.findall(r"^ +- ([\w/]+\.md)$", (ROOT / ".github/site/mkdocs.yml").read_text("utf-8"), re.MULTILINE)
+    listed = re.findall(r"^ +- ([\w/-]+\.md)$", (ROOT / ".github/site/mkdocs.yml").read_text("utf-8"), re.MULTILINE)
     notebooks = {f"{path.stem}.md" for path in GUIDE.parent.glob("*.ipynb")}
 
-    assert {f"guide/{page.name}" for page in PAGES} | notebooks <= set(listed)
+    pages = {page.relative_to(GUIDE.parent).as_posix() for page in [*PAGES, *guide_commands.QUESTIONS]}
+    assert pages | notebooks <= set(listed)
     assert len(listed) == len(set(listed))

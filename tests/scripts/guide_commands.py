@@ -2,8 +2,9 @@
 
     python -m tests.scripts.guide_commands
 
-The examples run in a real IPython shell on a copy of a sample in fsspec's memory: its path is the same everywhere.
-`tests/package/test_guide.py` fails where the page differs from what this writes.
+It also writes the outputs in the pages of questions (`notebooks/questions/`) below their lines. All examples run in a
+real IPython shell on copies of samples in fsspec's memory: their paths are the same everywhere.
+`tests/package/test_guide.py` fails where a page differs from what this writes.
 """
 
 import re
@@ -12,6 +13,7 @@ from contextlib import chdir, contextmanager
 from itertools import groupby
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from unittest.mock import patch
 
 import fsspec
 from IPython.core.interactiveshell import InteractiveShell
@@ -21,7 +23,9 @@ from snapshot_explorer import samples
 from snapshot_explorer.jupyter.commands import COMMANDS
 from tests.inner.jupyter import Command, Option, usage
 
-PAGE = Path(__file__).parents[2] / "notebooks" / "guide" / "commands.md"
+NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
+PAGE = NOTEBOOKS / "guide" / "commands.md"
+QUESTIONS = sorted((NOTEBOOKS / "questions").glob("*.md"))
 
 EXAMPLES = {
     "open": ("%snapshot open {path} as orders", "%snapshot open"),
@@ -54,9 +58,13 @@ EXAMPLES = {
 }
 """Lines for each command, as they are typed on a table that was opened by the first one."""
 
-_ROOT = "/lake/shop.db/orders"
-_LINES = 14
-"""The lines of an output that the page shows."""
+_ROOT = "/lake/shop.db"
+TABLES = ("orders", "payments", "shipments", "rides", "events", "invoices")
+"""The samples in memory. DuckLake's catalog has to be a local file."""
+_LINES, _MORE_LINES = 14, 30
+"""The lines of an output that the page of commands shows, and a page of a question."""
+_EXAMPLE = re.compile(r"```ipython\n(.*?)```\n(?:\n```text\n.*?```\n)?", re.DOTALL)
+"""An example on a page of a question, with its output."""
 
 _HEAD = """# Commands
 
@@ -95,24 +103,41 @@ def page() -> str:
     return "\n".join([_HEAD.rstrip("\n"), *contents, "", *parts])
 
 
+def question(page: Path) -> str:
+    """Return the text of a question's page with the outputs of its examples."""
+    with _shell() as run:
+        run(f"%unload_ext snapshot_explorer\npath = 'memory:/{_ROOT}'")
+
+        def filled(found: re.Match[str]) -> str:
+            text = _shortened(run(found[1]), _MORE_LINES)
+            return f"```ipython\n{found[1]}```\n" + (f"\n```text\n{text}\n```\n" if text else "")
+
+        return _EXAMPLE.sub(filled, page.read_text("utf-8"))
+
+
 @contextmanager
 def _shell() -> Iterator[Callable[[str], str]]:
     """Return a function that runs a line in a shell of its own and returns what it shows."""
     shell = InteractiveShell()
     memory = fsspec.filesystem("memory")
-    memory.put(samples.path("orders"), _ROOT, recursive=True)
+    for name in TABLES:
+        memory.put(samples.path(name), f"{_ROOT}/{name}", recursive=True)
 
     def run(line: str) -> str:
         with capture_output() as shown:
-            shell.run_cell(line).raise_error()
+            shell.run_cell(line, store_history=True).raise_error()
             texts = [shown.stdout, *(output.data.get("text/plain", "") for output in shown.outputs)]
         text = "\n".join(one.rstrip() for one in texts if one.strip())
         return re.sub(r"^Out\[\d+\]: ?\n?", "", text, flags=re.MULTILINE)
 
     run("%load_ext snapshot_explorer")
-    shell.user_ns["path"] = f"memory:/{_ROOT}"
+    shell.user_ns["path"] = f"memory:/{_ROOT}/orders"
     try:
-        with TemporaryDirectory() as folder, chdir(folder):
+        with (
+            TemporaryDirectory() as folder,
+            chdir(folder),
+            patch.object(samples, "path", lambda name: f"memory:/{_ROOT}/{name}"),
+        ):
             yield run
     finally:
         shell.extension_manager.unload_extension("snapshot_explorer")
@@ -147,7 +172,7 @@ def _example(line: str, run: Callable[[str], str]) -> Iterator[str]:
         line = line.replace("{manifest}", listed.splitlines()[-1])
     yield f"```ipython\n{line}\n```"
     if "explore" not in line:  # a widget: its tests run it
-        yield f"```text\n{_shortened(run(line))}\n```"
+        yield f"```text\n{_shortened(run(line), _LINES)}\n```"
 
 
 def _flags(option: Option) -> str:
@@ -162,11 +187,13 @@ def _escaped(text: str) -> str:
     return text.replace("*", "\\*").replace("<", "&lt;")
 
 
-def _shortened(text: str) -> str:
+def _shortened(text: str, most: int) -> str:
     lines = [line.rstrip() for line in text.splitlines()]
-    more = len(lines) - _LINES
-    return "\n".join([*lines[:_LINES], f"... {more} more lines"] if more > 1 else lines)
+    more = len(lines) - most
+    return "\n".join([*lines[:most], f"... {more} more lines"] if more > 1 else lines)
 
 
 if __name__ == "__main__":
     PAGE.write_text(page(), encoding="utf-8")
+    for one in QUESTIONS:
+        one.write_text(question(one), encoding="utf-8")

@@ -41,7 +41,7 @@ def opened(chromium):
         page.problems = []
         page.on("pageerror", lambda error: page.problems.append(error.stack))
         page.on("console", lambda message: page.problems.append(message.text))
-        page.on("request", lambda request: request.url == address or page.problems.append(request.url))
+        page.on("request", lambda request: request.url == address.partition("#")[0] or page.problems.append(request.url))
         page.goto(address)
         page.locator(".sx-timeline canvas[data-drawn]").wait_for()
         pages.append(page)
@@ -173,3 +173,17 @@ def test_what_a_table_says_runs_nothing(opened, memory_root, tmp_path):
     assert page.locator("td", has_text=EVIL).count() == 2
     assert page.locator("main img").count() == 0
     assert page.evaluate("window.hit") is None
+
+
+def test_the_end_of_its_address_says_what_it_shows(orders_page, opened):
+    page = opened(f"{orders_page}#a=15&b=17&tab=rows&measure=files&tab=nowhere&unknown=1")
+
+    answer(page, "5 rows deleted, 4 inserted")
+    assert page.locator("[role=tab][aria-selected=true]").inner_text().startswith("Rows")
+    assert [page.get_by_label(marker, exact=True).input_value() for marker in "AB"] == ["15", "17"]
+
+
+def test_a_version_that_was_not_recorded_is_named_if_the_address_asks_for_it(orders_page, opened):
+    page = opened(f"{orders_page}#b=99")
+
+    page.get_by_text("99 is not one of its versions").wait_for()

@@ -76,7 +76,6 @@ def changed_rows(cache: SnapshotCache, request: ViewRequest, other: str = "") ->
         drawing=Drawing(title=_title(diff), parts=tuple(parts)),
         answer=_answer(diff),
         suggested_key=diff.suggested_key,
-        shares=(("shared", diff.plan.shared_files), ("added", diff.plan.b.files), ("removed", diff.plan.a.files)),
         code=code,
         source=source,
         choices=tuple((text, text) for texts in conditions for text in texts),

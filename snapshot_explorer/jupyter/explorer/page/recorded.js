@@ -57,12 +57,22 @@ function arranged(grid, how) {
 }
 
 class Recording {
-  constructor(lines) {
+  constructor(lines, fragment) {
     Object.assign(this, { lines, handlers: [], traits: { busy: {} }, contents: new Map(), grids: new Map(), answers: 0 });
     Object.assign(this, this.read("explorer"), this.read("commits"));
     this.state = this.page.state;
     this.places = new Map(this.versions.map((version, i) => [version, i]));
+    this.visit(new URLSearchParams(fragment.slice(1)));
     this.publish();
+  }
+
+  /** Show what the end of the address asks for, such as #a=7&b=8&tab=rows. */
+  visit(asked) {
+    const { choices, tabs } = this.page, known = { ...choices, tab: tabs };
+    for (const [name, value] of asked) {
+      if (name === "a" || name === "b") this.choose(name, value);
+      else if (known[name]?.includes(value)) this.set({ [name]: value });
+    }
   }
 
   /** Return what was recorded of a place; undefined if it was not. */
@@ -207,4 +217,4 @@ const lines = await new Response(new Blob([recorded]).stream().pipeThrough(new D
 render({ el: document.querySelector("main"), model: new Recording(new Map(lines.split("\n").filter(Boolean).map((line) => {
   const end = line.indexOf("\t");
   return [JSON.parse(line.slice(0, end)), line.slice(end + 1)];
-}))) });
+})), location.hash) });
