@@ -1,14 +1,15 @@
-"""Write the table of measurements in the guide's page from `notebooks/guide/performance.json`.
+"""Write the figures and the table of the guide's page on performance from `notebooks/guide/performance.json`.
 
     python -m tests.benchmarks.page
 
-`python -m tests.benchmarks.run_all` measures. `tests/package/test_guide.py` fails where it differs from the file.
+`python -m tests.benchmarks.run_all` measures. `tests/package/test_guide.py` fails where they differ from the file.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -21,16 +22,134 @@ BUSY = 1.0
 """The load average before a run from which on its rows are marked; they are too where it is not known."""
 LOW = 0.5
 """Ratios below it are bold."""
-_BLOCK = re.compile(r"(<!-- measured[^>]*-->\n)(.*?)(<!-- end -->)", re.DOTALL)
+_BLOCK = re.compile(r"(<!-- (figures|measured)[^>]*-->\n)(.*?)(<!-- end -->)", re.DOTALL)
+_STORE = "on S3, 50 ms per request:"
+_EIGHT = "Delta, 8 files of 1,000,000 rows:"
+FIGURES = {
+    "open": (
+        "Open a table",
+        {
+            "Delta: open the newest of 10,000 commits without checkpoint": "Delta, 10,000 commits without a checkpoint",
+            f"Delta {_STORE} open": "Delta on a store with 50 ms per request",
+            f"Paimon {_STORE} open": "Paimon on that store",
+            f"Iceberg {_STORE} open": "Iceberg on that store",
+        },
+    ),
+    "history": (
+        "Read a history",
+        {
+            "Iceberg, 2,000 snapshots: open and history": "Iceberg, 2,000 snapshots",
+            "Hudi, 2,000 commits: open and history": "Hudi, 2,000 commits",
+            "Delta: when each of 100,000 files was added and removed, over 10,000 commits": "Delta, the lifetimes of "
+            "100,000 files in 10,000 commits",
+            "Paimon: when each of 20,000 files was added and removed, over 2,000 snapshots": "Paimon, the lifetimes of "
+            "20,000 files in 2,000 snapshots",
+        },
+    ),
+    "rows": (
+        "Read rows",
+        {
+            f"{_EIGHT} all rows, plain strings": "Delta, 8 million rows",
+            f"{_EIGHT} where id < 1000": "Delta, 1,000 rows of 8 million",
+            "Paimon: read 10 million rows of a primary-key table, 16 buckets": "Paimon, 10 million rows merged by key",
+            "Iceberg, 10 million rows, deletes: positions and equality": "Iceberg, 10 million rows and deletes",
+            "Hudi: read 8 million rows, a tenth updated in log files": "Hudi, 8 million rows, a tenth in log files",
+            "Delta: read 4,000 files of 20 rows": "Delta, 4,000 files of 20 rows",
+        },
+    ),
+    "stores": (
+        "Read from a store with 50 ms per request",
+        {
+            f"Delta {_STORE} all rows": "Delta, all rows",
+            f"Delta {_STORE} where id < 1000": "Delta, a condition",
+            f"Delta {_STORE} preview of 200 rows": "Delta, a preview",
+            f"Paimon {_STORE} where id < 1000": "Paimon, a condition",
+            f"Iceberg {_STORE} where id < 1000": "Iceberg, a condition",
+        },
+    ),
+    "diff": (
+        "Find the rows that differ",
+        {
+            "Delta: rows that differ between two versions of 10 million rows, 1 of 100 files changed": "Two versions of "
+            "10 million rows, 1 of 100 files changed",
+            "Delta: rows that differ between two versions of 10 million rows, half of the files changed": "The same, "
+            "half of the files changed",
+            "Two Delta tables of 10 million rows of which 0.1 % differ: rows that differ, by key": "Two tables of 10 "
+            "million rows, by key",
+            "Two Delta tables of 10 million rows of which 0.1 % differ: rows that differ, as multisets": "The same, "
+            "without a key",
+        },
+    ),
+}
+"""The figures by the name of their files: what they show, and the labels of the measurements in them."""
+_WIDTH, _BAR, _TEXT = 760, 14, 330
+"""Of a figure, in pixels: the width, the height of a bar, and what the text beside the longest bar needs."""
+_STYLE = (
+    "text{font:12px system-ui,sans-serif;fill:#24292f}.work{font-weight:600}.ours{fill:#0072b2}.peer{fill:#8c959f}"
+    "@media(prefers-color-scheme:dark){text{fill:#e6edf3}.ours{fill:#56b4e9}.peer{fill:#6e7681}}"
+)
 
 
 def page() -> str:
-    """Return the text of the page with the table that the file gives; a benchmark that was never run has no row."""
-    block = _table(json.loads(MEASURED.read_text("utf-8")))
-    text, count = _BLOCK.subn(lambda found: found[1] + block + found[3], PAGE.read_text("utf-8"))
-    if count != 1:
-        raise SystemExit(f"{PAGE.name} needs one table between <!-- measured --> and <!-- end -->, it has {count}.")
+    """Return the text of the page as the file gives it; a benchmark that was never run has no row."""
+    runs = json.loads(MEASURED.read_text("utf-8"))
+    blocks = {"figures": _figures(runs), "measured": _table(runs)}
+    text, count = _BLOCK.subn(lambda found: found[1] + blocks[found[2]] + found[4], PAGE.read_text("utf-8"))
+    if count != len(blocks):
+        raise SystemExit(f"{PAGE.name} needs <!-- figures --> and <!-- measured -->, each with <!-- end -->.")
     return text
+
+
+def pictures() -> dict[Path, str]:
+    """Return the figures as SVG by the paths of their files."""
+    runs = json.loads(MEASURED.read_text("utf-8"))
+    return {
+        ROOT / "notebooks" / "pictures" / f"performance-{name}.svg": _drawn(title, _chosen(runs, labels))
+        for name, (title, labels) in FIGURES.items()
+    }
+
+
+def _chosen(runs: list[dict[str, Any]], labels: dict[str, str]) -> dict[str, dict[str, Any]]:
+    """Return the results of a figure by their labels."""
+    results = {result["work"]: result for run in runs for result in run["results"]}
+    return {label: results[work] for work, label in labels.items() if work in results}
+
+
+def _figures(runs: list[dict[str, Any]]) -> str:
+    """Return the figures, each with a sentence about what is in it."""
+    parts = []
+    for name, (title, labels) in FIGURES.items():
+        results = list(_chosen(runs, labels).values())
+        ratios = sorted(result["seconds"] / min(result["peers"].values()) for result in results)
+        less = sum(ratio < 1 for ratio in ratios)
+        parts.append(
+            f"**{title}.** In {less} of {len(ratios)} it takes less time than the fastest of the others: from "
+            f"{_number(ratios[0])} to {_number(ratios[-1])} of that time.\n\n"
+            f"![{title}: the seconds of this package and of others](../pictures/performance-{name}.svg)\n"
+        )
+    return "\n".join(parts)
+
+
+def _drawn(title: str, results: dict[str, dict[str, Any]]) -> str:
+    """Return a figure: the seconds of each work as bars, ours first; the longest bar of each has the same length."""
+    parts, y = [], 0
+    for label, result in results.items():
+        parts.append(f'<text class="work" x="0" y="{y + 14}">{escape(label)}</text>')
+        y += 21
+        all_seconds = {"snapshot_explorer": result["seconds"], **result["peers"]}
+        for name, seconds in all_seconds.items():
+            length = max(1, round((_WIDTH - _TEXT) * seconds / max(all_seconds.values())))
+            kind = "peer" if name in result["peers"] else "ours"
+            more = "more than " if name in result.get("stopped", ()) else ""
+            text = escape(f"{name.replace('*', '').replace('`', '')}, {more}{_number(seconds)} s")
+            parts.append(
+                f'<rect class="{kind}" x="0" y="{y}" width="{length}" height="{_BAR}" rx="2"/>'
+                f'<text x="{length + 6}" y="{y + 11}">{text}</text>'
+            )
+            y += _BAR + 4
+        y += 10
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {y}" width="{_WIDTH}" height="{y}" role="img"'
+    return f"{head}>\n<title>{title}</title><style>{_STYLE}</style>\n" + "\n".join(parts) + "\n</svg>\n"
 
 
 def _table(runs: list[dict[str, Any]]) -> str:
@@ -90,6 +209,8 @@ def _number(value: float) -> str:
 
 def main() -> None:
     PAGE.write_text(page(), encoding="utf-8")
+    for path, text in pictures().items():
+        path.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

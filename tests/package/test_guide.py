@@ -41,7 +41,10 @@ def test_a_page_of_a_question_shows_what_its_lines_show(page):
 
 
 def test_the_measurements_of_the_guide_are_those_of_the_last_runs():
-    assert measurements.PAGE.read_text("utf-8") == measurements.page(), "Run python -m tests.benchmarks.page"
+    shown = {path: path.read_text("utf-8") for path in [measurements.PAGE, *measurements.pictures()]}
+    assert shown == {measurements.PAGE: measurements.page(), **measurements.pictures()}, (
+        "Run python -m tests.benchmarks.page"
+    )
     commands = [run["command"] for run in json.loads(measurements.MEASURED.read_text("utf-8"))]
     assert commands == [one for one in map(run_all.shown, run_all.BENCHMARKS) if one in commands]
 
