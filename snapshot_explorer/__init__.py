@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from snapshot_explorer.core.progress import show_progress
     from snapshot_explorer.jupyter.explorer import explore
     from snapshot_explorer.lake import Lake, LakeSnapshot, check, open_lake
+    from snapshot_explorer.lake.certificates import verify_certificate
     from snapshot_explorer.lake.discovery import find_tables
     from snapshot_explorer.lake.pair_diff import diff, diff3
     from snapshot_explorer.lake.table_twins import twins
@@ -53,6 +54,7 @@ __all__ = [
     "sql",
     "twins",
     "unload_ipython_extension",
+    "verify_certificate",
 ]
 _HOMES = {
     "Lake": "lake",
@@ -73,6 +75,7 @@ _HOMES = {
     "show_versions": "core.environment",
     "sql": "table.queries",
     "twins": "lake.table_twins",
+    "verify_certificate": "lake.certificates",
 }
 """The modules of public names that are loaded at first use, so that importing the package is fast."""
 

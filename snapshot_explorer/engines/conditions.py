@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import json
 import re
+from collections import deque
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -24,7 +25,7 @@ from snapshot_explorer.engines.duckdb_ast import children, fetch_scalar, find_co
 from snapshot_explorer.engines.duckdb_sessions import check_nanoseconds, locked_cursor
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     import duckdb
 
@@ -214,6 +215,52 @@ def parse_expression(text: str) -> dict[str, Any]:
     """Return DuckDB's parse tree of a condition. Raises as `parse_condition`."""
     with locked_cursor() as cursor:
         return _parse(cursor, text)
+
+
+def condition_names(text: str) -> frozenset[str]:
+    """Return the columns that a condition names, as it spells them, of whatever table. Raises as `parse_condition`.
+
+    Words that SQL also has as values, such as current_date, are not among them; `user` is.
+    """
+    tree = parse_expression(text)
+    return frozenset(_renamed(tree, {}, frozenset()))
+
+
+def with_names(text: str, names: Mapping[str, str]) -> str:
+    """Return a condition with other names of its columns, as SQL.
+
+    Args:
+        names: New names by those in the condition. Other columns keep theirs.
+
+    Raises:
+        InvalidArgumentError: DuckDB cannot write the condition with these names.
+    """
+    if all(name == own for name, own in names.items()):
+        return text
+    with locked_cursor() as cursor:
+        tree = _parse(cursor, text)
+        deque(_renamed(tree, names, frozenset()), maxlen=0)
+        texts = to_sql(cursor, [tree])
+    if texts is None:
+        raise InvalidArgumentError(f"The condition {text!r} cannot be written with other names. Use the names in it.")
+    return texts[0]
+
+
+def _renamed(tree: object, names: Mapping[str, str], bound: frozenset[str]) -> Iterator[str]:
+    """Rename columns in a parse tree, and yield their names before; `bound` are the parameters of enclosing lambdas."""
+    if isinstance(tree, list):
+        for item in tree:
+            yield from _renamed(item, names, bound)
+    elif isinstance(tree, dict):
+        if tree.get("class") == "COLUMN_REF":
+            name = tree["column_names"][0]
+            if name not in bound and (name.lower() not in _KEYWORD_VALUES or name.lower() == "user"):
+                tree["column_names"][0] = names.get(name, name)
+                yield name
+        elif tree.get("class") == "LAMBDA":
+            bound |= {parts[0] for parts in names_of(tree.get("lhs"))}
+        for value in tree.values():
+            yield from _renamed(value, names, bound)
 
 
 def names_of(tree: object) -> Iterator[tuple[str, ...]]:

@@ -36,6 +36,7 @@ from snapshot_explorer.lake.processes import ReaderProcesses, each_table
 from snapshot_explorer.lake.spark_rows import rows_on_spark
 from snapshot_explorer.lake.tables import LakeTable, tables_below, tables_in_catalog
 from snapshot_explorer.lake.threads import concurrently
+from snapshot_explorer.lake.tracing import LakeTrace, trace_lake
 from snapshot_explorer.lake.usage import usage_frame, usage_row
 from snapshot_explorer.storage import Storage
 from snapshot_explorer.storage.hidden import hidden_options, hidden_text, hidden_url
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from snapshot_explorer.analysis.checks import CheckLine, CheckSettings
+    from snapshot_explorer.lake.tracing import ColumnNames
     from snapshot_explorer.results import Frame
 
 A = TypeVar("A")
@@ -141,13 +143,13 @@ class Lake(Shown):
             InvalidArgumentError: `since` is not a time, or the engine is unknown.
             UnsupportedFeatureError: The tables are in a catalog, and the engine is Spark.
         """
-        request = self.request(since, health=health)
+        request = overview_request(self, since, health=health)
         if is_spark(engine):
             rows = rows_on_spark(self.tables, request, spark)
         else:
             rows = []
             shown = monotonic()
-            for _, row in self.rows(request):
+            for row in overview_rows(self, request):
                 rows.append(row)
                 if show is not None and monotonic() > shown + SHOW_SECONDS:
                     search = f"{len(rows):,} of {len(self.tables):,} tables read"
@@ -167,19 +169,6 @@ class Lake(Shown):
         if self.time is not None:
             raise InvalidArgumentError(f"{self.name} is viewed at {self.time:%Y-%m-%d %H:%M} UTC: nothing follows.")
         return LakeFollower(self._overview or self.overview(), self.tables, requests_per_minute=requests_per_minute)
-
-    def request(self, since: str | datetime = "1d", *, health: bool = False) -> OverviewRequest:
-        """Return the request for an overview. Arguments and errors as `overview`."""
-        now = self.time or datetime.now(UTC)
-        start = _time("since", since, now, start=True)
-        return OverviewRequest(now=now, is_past=self.time is not None, since=start, health=health)
-
-    def rows(self, request: OverviewRequest) -> Iterator[tuple[LakeTable, dict[str, object]]]:
-        """Yield the row of LAKE_OVERVIEW of each table as soon as it is there."""
-        read = partial(_read_row, request)
-        for table, result in each_table(self.tables, read, what="Reading tables", processes=self._processes):
-            row = failed_row(result) if isinstance(result, SnapshotExplorerError) else result
-            yield table, {"format": table.format, "path": table.path, **row, "name": table.name}
 
     def at(self, time: str | datetime | None = None) -> LakeSnapshot:
         """Return the version of every table that was current at a time, as a record.
@@ -283,13 +272,38 @@ class Lake(Shown):
             InvalidArgumentError: The lake is viewed at an earlier time, or the price is not a number of 0 or more.
         """
         check_price(price)
-        if self.time is not None:
-            raise InvalidArgumentError(
-                f"{self.name} is viewed at {self.time:%Y-%m-%d %H:%M} UTC, and usage is what is held now. "
-                "Open the lake without a time."
-            )
+        self._check_is_now("usage is what is held now")
         read = self.each(lambda entry: usage_row(entry.open()), what="Reading usage")
         return usage_frame([(entry.name, row) for entry, row in read], self.name, price)
+
+    def trace(self, where: str, columns: ColumnNames | None = None) -> LakeTrace:
+        """Return where rows of a condition still exist, in all tables: versions, branches, changelogs, any file.
+
+        Each table that has the columns is examined by `Table.trace`. Files that no version names are read, too: those
+        of Parquet, ORC and Avro by the names of their columns, at whatever age. A table that shares files with matching
+        rows under other names of columns is named. What could not be examined is an open question, never absent.
+
+        Opens every data file whose statistics admit matching rows, lists each table's folder, reads all metadata, and
+        every file that no version names.
+
+        Args:
+            where: A condition in DuckDB's SQL, such as `customer_id = 42`.
+            columns: What its columns are called in tables that have other names for them, by patterns of tables:
+                `{"crm.*": "cust_no"}`, or with several columns `{"crm.*": {"customer_id": "cust_no"}}`. The last
+                pattern that matches a table counts.
+
+        Raises:
+            InvalidArgumentError: The condition is not valid, a pattern matches no table, or the lake is viewed at an
+                earlier time.
+        """
+        self._check_is_now("a trace is of what exists now")
+        return trace_lake(self, where, columns or {})
+
+    def _check_is_now(self, reason: str) -> None:
+        if self.time is not None:
+            raise InvalidArgumentError(
+                f"{self.name} is viewed at {self.time:%Y-%m-%d %H:%M} UTC, and {reason}. Open the lake without a time."
+            )
 
     @property
     def call(self) -> str:
@@ -312,6 +326,22 @@ class Lake(Shown):
 
     def __repr__(self) -> str:
         return f"Lake({self.name!r}, tables={len(self.tables)})"
+
+
+def overview_request(lake: Lake, since: str | datetime = "1d", *, health: bool = False) -> OverviewRequest:
+    """Return the request for an overview. Arguments and errors as `Lake.overview`."""
+    now = lake.time or datetime.now(UTC)
+    start = _time("since", since, now, start=True)
+    return OverviewRequest(now=now, is_past=lake.time is not None, since=start, health=health)
+
+
+def overview_rows(lake: Lake, request: OverviewRequest) -> Iterator[dict[str, object]]:
+    """Yield the row of LAKE_OVERVIEW of each table as soon as it is there."""
+    processes = lake._processes  # noqa: SLF001 - of the lake in this module
+    read = partial(_read_row, request)
+    for table, result in each_table(lake.tables, read, what="Reading tables", processes=processes):
+        row = failed_row(result) if isinstance(result, SnapshotExplorerError) else result
+        yield {"format": table.format, "path": table.path, **row, "name": table.name}
 
 
 @reports_lacking_resources

@@ -36,6 +36,7 @@ MODULES = {
     "analysis.compare.comparison.Comparison": "comparisons",
     "lake.lake.Lake": "lakes",
     "lake.instant.LakeSnapshot": "lakes",
+    "lake.tracing.LakeTrace": "traces",
     "table.snapshot.Snapshot": "tables",
     "table.table.Table": "tables",
     "view.plotly_figure.FigureWithTable": "figures",

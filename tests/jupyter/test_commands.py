@@ -193,6 +193,20 @@ def test_lake_with_usage_returns_the_bytes_of_its_tables(shell, memory_root):
     assert shell.fails("%snapshot lake folder --usage --pin").startswith("--pin and --usage name two results.")
 
 
+def test_lake_with_trace_takes_the_names_of_the_column(shell, memory_root):
+    filesystem, root = memory_root
+    PaimonTable(filesystem, f"{root}/shop.db/orders").commit()
+    shell["folder"] = f"memory://{root}"
+
+    line = '%snapshot lake folder --trace "nobody = 42"'
+    assert shell.ok(line).result.tables["outcome"].to_pylist() == ["no column"]
+    assert shell.ok(f"{line} --column orders=id").result.tables["condition"].to_pylist() == ["(id = 42)"]
+    assert "no table of" in shell.fails(f"{line} --column other=id")
+    assert shell.fails(f"{line} --column id").startswith("--column is a pattern of tables and the column's name there")
+    assert shell.fails("%snapshot lake folder --column a=b").startswith("--column needs --trace.")
+    assert shell.fails(f"{line} --usage").startswith("--usage and --trace name two results.")
+
+
 def test_log_is_history_newest_first(orders):
     cell = orders.ok("%snapshot log")
 

@@ -26,6 +26,8 @@ from snapshot_explorer.core.errors import (
     UnsupportedFeatureError,
 )
 from snapshot_explorer.core.records import ReadPlan, Split
+from snapshot_explorer.engines.conditions import unknown_column
+from snapshot_explorer.engines.duckdb_ast import find_column
 from snapshot_explorer.formats import TableVersion, is_recognized
 from snapshot_explorer.formats.avro.rows import FOREIGN_ERRORS
 from snapshot_explorer.formats.corrupt_files import named_in_errors
@@ -302,6 +304,34 @@ def open_files(
             f"Name a file, or a folder of files, that end in {', '.join(KNOWN_ENDINGS)}."
         )
     return PlainFiles(storage, files, like)
+
+
+def read_plain_file(
+    storage: Storage, path: str, size_bytes: int | None, columns: Sequence[str], like: pa.Schema
+) -> Iterator[pa.Table]:
+    """Yield some columns of the rows of one file. The case of their names does not matter.
+
+    Args:
+        like: As for `open_files`.
+
+    Raises:
+        UnsupportedFeatureError: The file is of another kind.
+        UnknownColumnError: It lacks a column.
+        CorruptTableError: It is damaged.
+    """
+    kind = kind_of(path)
+    if kind is None:
+        raise UnsupportedFeatureError(f"{path} is no file of {', '.join(KNOWN_ENDINGS)}.")
+    rows = PlainFiles(storage, [PlainFile(path=path, kind=kind, size_bytes=size_bytes)], like)
+    known = rows.arrow_schema.names
+    lacking = next((name for name in columns if find_column(name, rows.arrow_schema) is None), None)
+    if lacking is not None:
+        raise unknown_column(lacking, known, where=f" in {path}")
+    folded = {name.lower() for name in columns}
+    names = [name for name in known if name.lower() in folded]
+    for split in rows.plan().splits:
+        for batch in rows.read(split, names):
+            yield pa.Table.from_batches([batch])
 
 
 def _split(path: str) -> tuple[str, str]:

@@ -103,6 +103,16 @@ class Trace(Shown):
         """Whether every version, and every data file, changelog and metadata file with statistics, was examined."""
 
     @property
+    def is_found(self) -> bool:
+        """Whether a version, a data file, a changelog or a metadata file is known to have a matching row or value."""
+        return bool(self._storing or self._elsewhere() or any(version.rows for _, version in self.traced_versions))
+
+    @property
+    def stored_files(self) -> int:
+        """The number of data files that are known to store matching rows, deleted ones included."""
+        return sum(bool(rows) for rows in self.files.to_arrow()["stored_rows"].to_pylist())
+
+    @property
     def verdict(self) -> str:
         """The result in a sentence or two."""
         live = [version for _, version in self.traced_versions if version.rows]

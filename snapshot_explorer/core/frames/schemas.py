@@ -757,6 +757,56 @@ LAKE_USAGE = pa.schema(
     ]
 )
 
+LAKE_TRACE = pa.schema(
+    [
+        _column("name", pa.string(), "the table", is_whole=True),
+        _column(
+            "outcome",
+            pa.string(),
+            "found, absent (all was examined, and nothing has a matching row), no column (no version ever had it) or "
+            "unknown",
+        ),
+        _column("condition", pa.string(), "the condition, with the names of this table; null without such columns"),
+        _column("versions", pa.int64(), "versions that return matching rows; null if not examined", words="checked"),
+        _column("stored_files", pa.int64(), "data files that store some, also deleted ones", "files", words="checked"),
+        _column(
+            "unnamed_files", pa.int64(), "files with some that no version names; null if not examined", words="checked"
+        ),
+        _column(
+            "shares_with", pa.list_(pa.string()), "tables whose files with matching rows this one names; null without"
+        ),
+        _column("holds", pa.string(), "what keeps the rows from being removed; null without rows"),
+        _column("open_questions", pa.string(), "what could not be examined, in sentences; null if nothing"),
+        _column("newest_version", pa.int64(), "the newest version that was examined"),
+        _column("digest", pa.string(), "SHA-256 of the evidence, as `Trace.digest`; null if not examined"),
+        _column("format", pa.string(), "the name of its format; null if it could not be opened"),
+        _column("path", pa.string(), "the path for `open_table`", is_whole=True),
+    ]
+)
+
+LAKE_TRACED_FILES = pa.schema(
+    [
+        _column("name", pa.string(), "the table", is_whole=True),
+        _column("path", pa.string(), "the file, relative to the table's root", is_whole=True),
+        _column("rows", pa.int64(), "matching rows; null if the file could not be searched", words="checked"),
+        _column("reason", pa.string(), "why it could not be searched; null otherwise"),
+    ]
+)
+
+CERTIFICATE_CHECK = pa.schema(
+    [
+        LAKE_TRACE.field("name"),
+        _column("outcome", pa.string(), "the outcome in the certificate; null for a table that is new"),
+        _column("outcome_now", pa.string(), "the outcome now; null for a table that is gone"),
+        _column(
+            "holds", pa.bool_(), "whether rows are there now as then, or not there as then; null if one is unknown"
+        ),
+        _column("change", pa.string(), "what happened to the table since, in words; null if it cannot be read now"),
+        _column("version", pa.int64(), "the newest version in the certificate"),
+        _column("version_now", pa.int64(), "the newest version now"),
+    ]
+)
+
 ORPHANS = pa.schema(
     [
         _column("path", pa.string(), "the file, relative to the table's root", is_whole=True),

@@ -1,5 +1,7 @@
 """`%snapshot lake`: all tables below a folder or in a catalog, and their changes."""
 
+from collections.abc import Mapping, Sequence
+
 from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.jupyter.command import Argument, Call, Command, Invocation, Option
 from snapshot_explorer.jupyter.commands.open import CATALOG, CATALOG_OPTIONS, SPARK, spark_session
@@ -12,20 +14,21 @@ from snapshot_explorer.jupyter.commands.shared_arguments import (
     whole_number,
 )
 from snapshot_explorer.jupyter.usage_error import UsageError
-from snapshot_explorer.lake import Lake, LakeSnapshot, open_lake
+from snapshot_explorer.lake import Lake, LakeSnapshot, LakeTrace, open_lake
 from snapshot_explorer.lake.discovery import find_tables
 from snapshot_explorer.results import Frame
 from snapshot_explorer.table import Table
 
-_RESULTS = ("changes", "pin", "diff", "usage")
+_RESULTS = ("changes", "pin", "diff", "usage", "trace")
 _NOT_OF_A_LIST = (*_RESULTS, "since", "at", "match", "health", "format", "spark", "catalog", "catalog-options")
 """The options that `--list` excludes."""
 
 
-def _lake(invocation: Invocation) -> Lake | LakeSnapshot | Frame:
+def _lake(invocation: Invocation) -> Lake | LakeSnapshot | LakeTrace | Frame:
     """Return the lake with its overview, or the result that the options name in its place."""
     arguments = invocation.arguments
     check_options(arguments, "usage", only_with=("price",))
+    check_options(arguments, "trace", only_with=("column",))
     check_options(arguments, "list", only_with=("no-sizes",), never_with=_NOT_OF_A_LIST)
     if arguments.has("list"):
         return _list(invocation, arguments.get("path") or "")
@@ -40,11 +43,24 @@ def _lake(invocation: Invocation) -> Lake | LakeSnapshot | Frame:
         return lake.at()
     if arguments.has("usage"):
         return lake.usage(price=price_of(arguments))
+    if (where := arguments.get("trace")) is not None:
+        return lake.trace(where, _columns(arguments.repeated.get("column", ())))
     if (before := arguments.get("diff")) is not None:
         other = invocation.variables.get(before)
         return lake.diff(other if isinstance(other, Lake | LakeSnapshot) else before)
     lake.overview(since or "1d", health=arguments.has("health"))
     return lake
+
+
+def _columns(texts: Sequence[str]) -> Mapping[str, str]:
+    """Return the names of a column by patterns of tables."""
+    pairs = [text.partition("=") for text in texts]
+    wrong = next((text for text, (pattern, _, name) in zip(texts, pairs, strict=True) if not (pattern and name)), None)
+    if wrong is not None:
+        raise UsageError(
+            f"--column is a pattern of tables and the column's name there, such as crm.*=cust_no; got {wrong}."
+        )
+    return {pattern: name for pattern, _, name in pairs}
 
 
 def _list(invocation: Invocation, path: str) -> Frame:
@@ -108,6 +124,7 @@ LAKE = Command(
         Call(verb="find_tables", flag="--list", names={"sizes": "--no-sizes", "storage_options": "--options"}),
         Call(verb="lake.overview"),
         Call(verb="lake.usage", flag="--usage"),
+        Call(verb="lake.trace", flag="--trace"),
     ),
     examples=(
         "%snapshot lake s3://lake/shop.db",
@@ -116,6 +133,7 @@ LAKE = Command(
         '%snapshot lake s3://lake/shop.db --at "2026-11-22 03:00" --pin as night',
         "%snapshot lake /data/production --diff yesterday",
         "%snapshot lake /data/production --usage --price 0.02",
+        '%snapshot lake /data/production --trace "customer_id = 42"',
         "%snapshot lake shop.* --catalog http://catalog:8181",
         "%snapshot lake /data --list --depth 5 --no-sizes",
     ),
@@ -145,6 +163,18 @@ LAKE = Command(
         ),
         Option(flags=("--usage",), meaning="the bytes that each table holds, in place of the overview"),
         Option(flags=("--price",), metavar="P", meaning="with --usage: add the cost, at a price per GB and month"),
+        Option(
+            flags=("--trace",),
+            metavar='"SQL"',
+            value_type="condition",
+            meaning="where such rows still exist, in versions and any other file, in place of the overview",
+        ),
+        Option(
+            flags=("--column",),
+            metavar="PATTERN=NAME",
+            repeated=True,
+            meaning="with --trace: what the column is called in some tables, such as crm.*=cust_no",
+        ),
         Option(flags=("--list",), meaning="only which tables there are, in place of the overview"),
         Option(
             flags=("--no-sizes",),

@@ -15,6 +15,7 @@ from snapshot_explorer.core.errors import SnapshotExplorerError
 from snapshot_explorer.jupyter.explorer.environment import has_kernel, widget_bundle
 from snapshot_explorer.jupyter.explorer.page.scripts import packed_script, text_of
 from snapshot_explorer.jupyter.explorer.page.static_view import still_html
+from snapshot_explorer.lake import overview_request
 from snapshot_explorer.lake.overview import LakeOverview
 from snapshot_explorer.view import drawing_of, mimebundle, render_html
 
@@ -135,7 +136,7 @@ class LakeView(anywidget.AnyWidget):
         """Return the overview that is shown."""
         overview = self._newest if self._follower is None else self._follower.overview
         if overview is None:
-            return LakeOverview([], name=self.lake.name, request=self.lake.request(), search="Reading tables")
+            return LakeOverview([], name=self.lake.name, request=overview_request(self.lake), search="Reading tables")
         words = self.filter.lower().split()
         texts = ("name", "state", "format", "rhythm", "problem")
         rows = [

@@ -5,10 +5,13 @@ import pyarrow as pa
 from snapshot_explorer.analysis.rows import METADATA, MISSING, READ, UNREADABLE_FILE, Trace, drawn_columns
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.core.text import format_utc
+from snapshot_explorer.lake import LakeTrace
 from snapshot_explorer.results import Frame
 from snapshot_explorer.view.dispatch import draw, drawing_of
 from snapshot_explorer.view.drawing import Code, Drawing, Line, Pairs, Part
 
+_EXPLAINED = 50
+"""The maximum number of tables whose open questions are written out; the frame has all."""
 _NOT_COVERED = "Not looked at: {}files that no version names, and copies of the table elsewhere."
 _WORDS = {READ: "read", METADATA: "ruled out by metadata", MISSING: "missing", UNREADABLE_FILE: "unreadable"}
 
@@ -65,6 +68,32 @@ def _result(result: Trace) -> Drawing:
             drawn = tuple(name for name in drawn_columns(chosen) if name != "because")
             parts += drawing_of(Frame(chosen, title="", noun=frame.noun, drawn=drawn)).parts
     return Drawing(title=f"Trace of rows in {result.source.name}", parts=tuple(parts))
+
+
+@draw.register
+def _lake(result: LakeTrace) -> Drawing:
+    """Return the result as a drawing: the verdict, the tables, and what each leaves open."""
+    rows = result.tables.to_arrow().to_pylist()
+    facts: list[tuple[str, object]] = [
+        ("where", result.where),
+        ("examined", format_utc(result.examined_at)),
+        ("digest", f"sha256:{result.digest}"),
+        ("call", Code(result.call)),
+    ]
+    parts: list[Part] = [Line(result.verdict), Pairs(tuple(facts)), *drawing_of(result.tables).parts]
+    kept = tuple((row["name"], row["holds"]) for row in rows if row["holds"])
+    parts += [Line("What keeps the rows:"), Pairs(kept)] if kept else []
+    asked = tuple((row["name"], row["open_questions"]) for row in rows if row["open_questions"])
+    parts += [Line("Not examined:"), Pairs(asked[:_EXPLAINED])] if asked else []
+    if len(asked) > _EXPLAINED:
+        parts.append(Line(f"{len(asked) - _EXPLAINED:,} more tables have open questions; see tables."))
+    files = result.files.to_arrow()
+    chosen = files.filter(pc.fill_null(pc.not_equal(files["rows"], 0), fill_value=True))
+    if len(chosen):
+        frame = Frame(chosen, title=result.files.title, noun="files", drawn=drawn_columns(chosen))
+        parts += [Line(f"{frame.title}:"), *drawing_of(frame).parts]
+    parts += map(Line, result.notes)
+    return Drawing(title=f"Trace of rows in {result.name}", parts=tuple(parts))
 
 
 def _counts(total: int, chosen: int, which: str, unknown: int) -> str:

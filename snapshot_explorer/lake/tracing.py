@@ -1,0 +1,387 @@
+"""`LakeTrace`: the rows of a condition in all tables of a lake, in files that no version names, and in shared files."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from threading import Semaphore
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from snapshot_explorer.analysis.checks import matches
+from snapshot_explorer.analysis.given import read_plain_file
+from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.core import frames
+from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotExplorerError
+from snapshot_explorer.core.hints import without_period
+from snapshot_explorer.core.records import runs_of, runs_text
+from snapshot_explorer.core.refs.records import brief_repr
+from snapshot_explorer.core.shown import Shown
+from snapshot_explorer.core.text import pluralize
+from snapshot_explorer.engines.conditions import condition_names, parse_condition, with_names
+from snapshot_explorer.engines.duckdb_ast import find_column
+from snapshot_explorer.history import history_of
+from snapshot_explorer.results import Frame, non_empty_columns
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from os import PathLike
+    from pathlib import Path
+
+    from snapshot_explorer.analysis.rows import Trace
+    from snapshot_explorer.history import History
+    from snapshot_explorer.lake.lake import Lake
+    from snapshot_explorer.lake.tables import LakeTable
+    from snapshot_explorer.table import Table
+
+FOUND, ABSENT, NO_COLUMN, UNKNOWN = "found", "absent", "no column", "unknown"
+OUTCOMES = (FOUND, UNKNOWN, ABSENT, NO_COLUMN)
+"""The outcomes, in the order of the rows."""
+ColumnNames = Mapping[str, str | Mapping[str, str]]
+_AT_ONCE = 4
+"""Tables whose files are read at the same time. Each is read in threads by itself."""
+_WITHOUT_VALUES = (".crc", "/_SUCCESS")
+"""The ends of names of files without values of rows: checksums of Hadoop, marks of finished jobs."""
+_MOST_NAMES = 5
+
+
+@dataclass(slots=True, kw_only=True)
+class _Traced:
+    """What is known about one table."""
+
+    name: str
+    condition: str | None = None
+    """The condition with the table's own names; None if no version has the columns."""
+    table: Table | None = None
+    trace: Trace | None = None
+    unnamed: list[dict[str, object]] = field(default_factory=list)
+    """LAKE_TRACED_FILES of this table."""
+    open_questions: list[str] = field(default_factory=list)
+    """What was not examined, a sentence each."""
+    shares_with: list[str] = field(default_factory=list)
+    """Tables whose files with matching rows this one names, too."""
+
+    @property
+    def is_found(self) -> bool:
+        """Whether a version, a data file or another file has matching rows."""
+        return bool(self.unnamed_with_rows or (self.trace is not None and self.trace.is_found))
+
+    @property
+    def unnamed_with_rows(self) -> int:
+        """The number of files with matching rows that no version names."""
+        return sum(bool(row["rows"]) for row in self.unnamed)
+
+    @property
+    def outcome(self) -> str:
+        """A word of OUTCOMES."""
+        if self.is_found:
+            return FOUND
+        if self.open_questions or self.shares_with:
+            return UNKNOWN
+        return NO_COLUMN if self.condition is None else ABSENT
+
+    def row(self) -> dict[str, object]:
+        """Return the row of LAKE_TRACE."""
+        trace, table = self.trace, self.table
+        versions = [version for _, version in trace.traced_versions if version.rows] if trace else []
+        none = 0 if self.outcome == NO_COLUMN else None
+        return {
+            "name": self.name,
+            "outcome": self.outcome,
+            "condition": self.condition,
+            "versions": len(versions) if trace else none,
+            "stored_files": trace.stored_files if trace else none,
+            "unnamed_files": self.unnamed_with_rows if trace else None,
+            "shares_with": self.shares_with or None,
+            "holds": trace.holds if trace and trace.is_found else None,
+            "open_questions": " ".join(self.open_questions) or None,
+            "newest_version": None if table is None else table.current.version,
+            "digest": trace.digest if trace else None,
+            "format": None if table is None else table.format,
+            "path": None if table is None else table.path,
+        }
+
+
+class LakeTrace(Shown):
+    """The rows of a condition in the tables of a lake, and what was not examined. Displays itself."""
+
+    def __init__(self, found: Sequence[_Traced], *, lake: str, where: str, columns: ColumnNames, at: datetime) -> None:
+        """Sum up the tables. Use `Lake.trace` to get one."""
+        self.name, self.where, self.columns = lake, where, columns
+        self.examined_at = at
+        """When the examination began, aware, UTC."""
+        found = sorted(found, key=lambda item: (OUTCOMES.index(item.outcome), item.name))
+        rows = pa.Table.from_pylist([item.row() for item in found], frames.LAKE_TRACE)
+        self.tables = Frame(
+            rows,
+            title=f"Tables of {lake} and rows where {where}",
+            noun="tables",
+            drawn=tuple(name for name in non_empty_columns(rows) if name not in ("digest", "open_questions", "holds")),
+            limit=len(rows),
+        )
+        """LAKE_TRACE: every table, those with matching rows first, then those that could not be examined whole."""
+        self.files = Frame(
+            pa.Table.from_pylist(
+                [{"name": item.name, **row} for item in found for row in item.unnamed], frames.LAKE_TRACED_FILES
+            ),
+            title="Files that no version names",
+            noun="files",
+        )
+        """LAKE_TRACED_FILES: every file that no version of its table names, and may have rows."""
+        self.traces: Mapping[str, Trace] = {item.name: item.trace for item in found if item.trace is not None}
+        """The result of `Table.trace` for each table that was traced, by name."""
+        self.opened: Mapping[str, Table] = {item.name: item.table for item in found if item.table is not None}
+        """The tables that could be opened, by name."""
+        formats = {item.table.format: history_of(item.table).format for item in found if item.table is not None}
+        unsearched = [
+            f"in {one.title} tables {text}"
+            for _, one in sorted(formats.items())
+            if (text := one.maintenance.unsearched_values)
+        ]
+        self.notes = (
+            f"Not looked at: {'; '.join([*unsearched, 'copies outside of this lake'])}.",
+            (
+                "Files that no version names are read in tables that have the columns now. Where these have other "
+                "names, columns={TABLE: NAME} says which."
+            ),
+        )
+        """Sentences on what is never looked at."""
+        self.is_complete = UNKNOWN not in rows["outcome"].to_pylist() and not any(item.open_questions for item in found)
+        """Whether every table was examined whole, apart from `notes`."""
+
+    @property
+    def verdict(self) -> str:
+        """The result in a sentence or two."""
+        rows = self.tables.to_arrow().to_pylist()
+        names = {outcome: [row["name"] for row in rows if row["outcome"] == outcome] for outcome in OUTCOMES}
+        whole = "" if self.is_complete else " Not all could be examined whole, so this proves no absence elsewhere."
+        if names[FOUND]:
+            verb = "has" if len(names[FOUND]) == 1 else "have"
+            of_all = f"{len(names[FOUND]):,} of {pluralize(len(rows), 'table')}"
+            return f"{of_all} {verb} matching rows: {_few(names[FOUND])}.{whole}"
+        if not self.is_complete:
+            return (
+                f"No matching row was found, but not everything could be examined: {_few(names[UNKNOWN])}. This proves "
+                "nothing."
+            )
+        examined, without = (pluralize(len(names[outcome]), "table") for outcome in (ABSENT, NO_COLUMN))
+        return f"No version and no file of {examined} has a matching row; {without} never had the columns."
+
+    @property
+    def digest(self) -> str:
+        """SHA-256, as hexadecimal text, of the request and of all results, without the time."""
+        content = [self.where, self.tables.to_arrow().to_pylist(), self.files.to_arrow().to_pylist()]
+        return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()
+
+    def certificate(
+        self,
+        path: str | PathLike[str],
+        *,
+        hide_condition: bool = False,
+        key: str | PathLike[str] | None = None,
+        overwrite: bool = False,
+    ) -> Path:
+        """Write the result as one JSON document, and return its path; `verify_certificate` examines the lake again.
+
+        It has the condition, the time, the verdict, and of each table the outcome, its evidence and its digest, the
+        newest version with the identity of its commit, what keeps the rows, and what was not examined.
+        `report(path, trace)` writes the same for people, as a page to print.
+
+        Args:
+            path: The file, on the local disk, outside of any table.
+            hide_condition: Whether to write only a salted hash of the condition, and none of the texts that may quote
+                it. Whoever has the condition can verify the document; a short one can be guessed.
+            key: A file with an Ed25519 key in PEM, which signs the document. Needs cryptography.
+            overwrite: Whether to replace an existing file.
+
+        Raises:
+            InvalidArgumentError: The file exists or is in a table, or the key cannot be used.
+            MissingDependencyError: A key is given, and cryptography is not installed.
+        """
+        from snapshot_explorer.lake.certificates import write_certificate  # noqa: PLC0415 - it opens lakes
+
+        return write_certificate(self, path, hide_condition=hide_condition, key=key, overwrite=overwrite)
+
+    @property
+    def call(self) -> str:
+        """The Python that returns the same."""
+        columns = f", columns={dict(self.columns)!r}" if self.columns else ""
+        return f"open_lake({self.name!r}).trace({self.where!r}{columns})"
+
+
+def _few(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _MOST_NAMES:,} more" if len(names) > _MOST_NAMES else ""
+    return f"{', '.join(names[:_MOST_NAMES])}{more}"
+
+
+def trace_lake(lake: Lake, where: str, columns: ColumnNames) -> LakeTrace:
+    """Return the rows of a condition in all tables; see `Lake.trace`."""
+    names = condition_names(where)
+    if not names:
+        raise InvalidArgumentError(f"The condition {where!r} names no column. Name one, such as customer_id = 42.")
+    _check_columns(columns, names, lake)
+    at, turns = datetime.now(UTC), Semaphore(_AT_ONCE)
+
+    def work(entry: LakeTable) -> _Traced:
+        with turns:
+            return _traced(entry, with_names(where, _own_names(entry.name, columns, names)))
+
+    found = [
+        _Traced(name=entry.name, open_questions=[f"It could not be read: {without_period(str(result))}."])
+        if isinstance(result, SnapshotExplorerError)
+        else result
+        for entry, result in lake.each(work, what="Tracing rows")
+    ]
+    _add_shared(found)
+    return LakeTrace(found, lake=lake.name, where=where, columns=columns, at=at)
+
+
+def _check_columns(columns: ColumnNames, names: frozenset[str], lake: Lake) -> None:
+    if not isinstance(columns, Mapping):
+        raise InvalidArgumentError(f"columns is a dict such as {{'crm.*': 'cust_no'}}, got {brief_repr(columns)}.")
+    for pattern, own in columns.items():
+        if not any(matches(table.name, pattern) for table in lake):
+            raise InvalidArgumentError(f"columns names {pattern!r}, and no table of {lake.name} is called so.")
+        if isinstance(own, str) and len(names) > 1:
+            raise InvalidArgumentError(
+                f"The condition has {len(names)} columns, so that columns[{pattern!r}] must say which of them is "
+                f"called {own!r}: {{{min(names)!r}: {own!r}}}."
+            )
+        if isinstance(own, Mapping) and (unknown := set(own) - names):
+            raise InvalidArgumentError(
+                f"columns[{pattern!r}] names {min(unknown)!r}, which is not in the condition. Its columns: "
+                f"{', '.join(sorted(names))}."
+            )
+
+
+def _own_names(table: str, columns: ColumnNames, names: frozenset[str]) -> dict[str, str]:
+    """Return what the condition's columns are called in a table; the last pattern that matches it counts."""
+    result: dict[str, str] = {}
+    for pattern, own in columns.items():
+        if matches(table, pattern):
+            result = dict.fromkeys(names, own) if isinstance(own, str) else dict(own)
+    return result
+
+
+def _traced(entry: LakeTable, where: str) -> _Traced:
+    """Return what is known about a table whose condition has its own names."""
+    table = entry.open()
+    result = _Traced(name=entry.name, table=table, condition=where)
+    names, schema = condition_names(where), table.current.arrow_schema
+    lacking = sorted(name for name in names if find_column(name, schema) is None)
+    if lacking:
+        having = list(_versions_with(history_of(table), names, result.open_questions))
+        if having:
+            result.open_questions.append(
+                f"Its newest version has no column {lacking[0]}, but {'; '.join(having)}: those values were not "
+                "examined."
+            )
+        else:
+            result.condition = None
+        return result
+    if table.current.version is None:
+        parse_condition(where, schema)
+    else:
+        result.trace = table.trace(where)
+        result.open_questions += [*map(str, result.trace.unknown_reasons), *map(str, result.trace.notes)]
+        if not result.trace.is_complete and not result.open_questions:
+            result.open_questions.append("Not every file could be examined; see traces.")
+    _read_unnamed(table, where, names, result)
+    return result
+
+
+def _versions_with(past: History, names: frozenset[str], open_questions: list[str]) -> Iterator[str]:
+    """Yield which versions of each branch have columns of these names, in words."""
+    folded = {name.lower() for name in names}
+    branches = past.format.branches
+    for branch in (None, *branches.names(), *branches.detached_heads()):
+        try:
+            own = past if branch is None else past.on_branch(branch)
+            numbers = own.listing.reachable
+            schemas = own.schemas(numbers)
+        except SnapshotExplorerError as error:
+            where = "" if branch is None else f" of {branch}"
+            open_questions.append(
+                f"The columns of its versions{where} could not be read: {without_period(str(error))}."
+            )
+            continue
+        having = [
+            number
+            for number, schema in zip(numbers, schemas, strict=True)
+            if folded <= {column.name.lower() for column in schema.columns}
+        ]
+        if having:
+            verb = "has" if len(having) == 1 else "have"
+            yield f"{runs_text(runs_of(having))}{'' if branch is None else f' of {branch}'} {verb} it"
+
+
+def _read_unnamed(table: Table, where: str, names: frozenset[str], result: _Traced) -> None:
+    """Add the files that no version names, each with its matching rows."""
+    try:
+        orphans = table.orphans("0d")
+    except SnapshotExplorerError as error:
+        result.open_questions.append(f"Files that no version names were not found: {without_period(str(error))}.")
+        return
+    result.open_questions += map(str, orphans.unread)
+    past, like = history_of(table), table.current.arrow_schema
+    is_stable = _has_stable_names(past, names)
+    for row in orphans.files.to_arrow().select(["path", "kind", "size_bytes"]).to_pylist():
+        path, size = row["path"], row["size_bytes"]
+        if size == 0 or row["kind"] == "deletion vector" or f"/{path}".endswith(_WITHOUT_VALUES):
+            continue
+        rows, reason = None, None
+        try:
+            rows = sum(
+                int(pc.sum(parse_condition(where, part.schema).mask(part), min_count=0).as_py())
+                for part in read_plain_file(past.format.storage, path, size, sorted(names), like)
+            )
+        except SnapshotExplorerError as error:
+            reason = str(error)
+        if rows == 0 and not is_stable:
+            rows, reason = None, "columns were renamed, and the names in this file may mean other ones"
+        result.unnamed.append({"path": path, "rows": rows, "reason": reason})
+    unread = [str(row["path"]) for row in result.unnamed if row["rows"] is None]
+    if unread:
+        files = pluralize(len(unread), "file")
+        result.open_questions.append(f"{files} that no version names could not be searched: {_few(unread)}; see files.")
+
+
+def _has_stable_names(past: History, names: frozenset[str]) -> bool:
+    """Return whether columns of these names never had others, and no other column had theirs."""
+    folded = {name.lower() for name in names}
+    columns = {
+        (column.name.lower(), column.id) for schema in past.schemas(past.listing.reachable) for column in schema.columns
+    }
+    ids = {number for name, number in columns if name in folded}
+    named = {(name, number) for name, number in columns if name in folded or (number is not None and number in ids)}
+    return len(named) == len(folded)
+
+
+def _add_shared(found: Sequence[_Traced]) -> None:
+    """Add to tables that were not traced which files with matching rows they share with others that were."""
+    storing: dict[str, str] = {}
+    for item in found:
+        if item.trace is not None and item.table is not None:
+            files = item.trace.files.to_arrow()
+            paths = files.filter(pc.fill_null(pc.greater(files["stored_rows"], 0), fill_value=False))["path"]
+            storing |= dict.fromkeys(_addresses(item.table, paths.to_pylist()), item.name)
+    for item in found if storing else ():
+        if item.trace is None and item.table is not None:
+            try:
+                lifetimes = item.table.lifetimes()
+            except SnapshotExplorerError as error:
+                item.open_questions.append(f"Its files could not be listed: {without_period(str(error))}.")
+                continue
+            item.open_questions += map(str, lifetimes.unread_notes)
+            addresses = _addresses(item.table, lifetimes.recorded()["path"].to_pylist())
+            item.shares_with = sorted({storing[address] for address in addresses if address in storing})
+
+
+def _addresses(table: Table, paths: Sequence[str]) -> list[str]:
+    """Return the addresses of a table's files, equal for the same file of another table."""
+    storage = history_of(table).format.storage
+    return [address for address in storage.addresses(paths) if address is not None]
