@@ -16,7 +16,6 @@ VERBS: Mapping[str, tuple[str, ...]] = {
     "explore": ("table",),
     "find_tables": ("path",),
     "lake.overview": (),
-    "lake.trace": ("where",),
     "open_lake": ("path",),
     "open_table": ("path",),
     "report": ("path",),

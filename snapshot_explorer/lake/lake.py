@@ -36,7 +36,7 @@ from snapshot_explorer.lake.processes import ReaderProcesses, each_table
 from snapshot_explorer.lake.spark_rows import rows_on_spark
 from snapshot_explorer.lake.tables import LakeTable, tables_below, tables_in_catalog
 from snapshot_explorer.lake.threads import concurrently
-from snapshot_explorer.lake.tracing import LakeTrace, trace_lake
+from snapshot_explorer.lake.tracing import LakeTrace, trace_tables
 from snapshot_explorer.lake.usage import usage_frame, usage_row
 from snapshot_explorer.storage import Storage
 from snapshot_explorer.storage.hidden import hidden_options, hidden_text, hidden_url
@@ -297,7 +297,7 @@ class Lake(Shown):
                 earlier time.
         """
         self._check_is_now("a trace is of what exists now")
-        return trace_lake(self, where, columns or {})
+        return trace_tables(self.name, self.tables, where, {} if columns is None else columns)
 
     def _check_is_now(self, reason: str) -> None:
         if self.time is not None:

@@ -16,15 +16,17 @@ from snapshot_explorer.analysis.checks import matches
 from snapshot_explorer.analysis.given import read_plain_file
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.core import frames
-from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotExplorerError
+from snapshot_explorer.core.errors import UNREADABLE, InvalidArgumentError, SnapshotExplorerError
 from snapshot_explorer.core.hints import without_period
 from snapshot_explorer.core.records import runs_of, runs_text
 from snapshot_explorer.core.refs.records import brief_repr
 from snapshot_explorer.core.shown import Shown
-from snapshot_explorer.core.text import pluralize
+from snapshot_explorer.core.text import format_utc, pluralize
 from snapshot_explorer.engines.conditions import condition_names, parse_condition, with_names
 from snapshot_explorer.engines.duckdb_ast import find_column
 from snapshot_explorer.history import history_of
+from snapshot_explorer.lake.certificate_documents import Document, hidden_condition, write_document
+from snapshot_explorer.lake.threads import concurrently
 from snapshot_explorer.results import Frame, non_empty_columns
 
 if TYPE_CHECKING:
@@ -34,7 +36,6 @@ if TYPE_CHECKING:
 
     from snapshot_explorer.analysis.rows import Trace
     from snapshot_explorer.history import History
-    from snapshot_explorer.lake.lake import Lake
     from snapshot_explorer.lake.tables import LakeTable
     from snapshot_explorer.table import Table
 
@@ -47,6 +48,7 @@ _AT_ONCE = 4
 _WITHOUT_VALUES = (".crc", "/_SUCCESS")
 """The ends of names of files without values of rows: checksums of Hadoop, marks of finished jobs."""
 _MOST_NAMES = 5
+_HIDDEN = "Left out together with the condition."
 
 
 @dataclass(slots=True, kw_only=True)
@@ -202,9 +204,26 @@ class LakeTrace(Shown):
             InvalidArgumentError: The file exists or is in a table, or the key cannot be used.
             MissingDependencyError: A key is given, and cryptography is not installed.
         """
-        from snapshot_explorer.lake.certificates import write_certificate  # noqa: PLC0415 - it opens lakes
+        return write_document(self._document(hide_condition=hide_condition), path, key=key, overwrite=overwrite)
 
-        return write_certificate(self, path, hide_condition=hide_condition, key=key, overwrite=overwrite)
+    def _document(self, *, hide_condition: bool) -> Document:
+        tables, files = self.tables.to_arrow().to_pylist(), self.files.to_arrow().to_pylist()
+        for row in tables:
+            row["commit"] = commit_of(self.opened.get(row["name"]), row["newest_version"])
+        if hide_condition:  # texts on what was not examined may quote it
+            tables = [row | {"condition": None, "open_questions": row["open_questions"] and _HIDDEN} for row in tables]
+            files = [row | {"reason": row["reason"] and _HIDDEN} for row in files]
+        return {
+            "lake": self.name,
+            **(hidden_condition(self.where) if hide_condition else {"where": self.where}),
+            "columns": dict(self.columns),
+            "examined_at": format_utc(self.examined_at),
+            "verdict": self.verdict,
+            "is_complete": self.is_complete,
+            "tables": tables,
+            "files_that_no_version_names": files,
+            "not_looked_at": list(self.notes),
+        }
 
     @property
     def call(self) -> str:
@@ -213,17 +232,27 @@ class LakeTrace(Shown):
         return f"open_lake({self.name!r}).trace({self.where!r}{columns})"
 
 
+def commit_of(table: Table | None, version: int | None) -> str | None:
+    """Return the identity of a version's commit; None if it cannot be read."""
+    if table is None or version is None:
+        return None
+    try:
+        return history_of(table).format.fingerprint(version)
+    except UNREADABLE:
+        return None
+
+
 def _few(names: Sequence[str]) -> str:
     more = f" and {len(names) - _MOST_NAMES:,} more" if len(names) > _MOST_NAMES else ""
     return f"{', '.join(names[:_MOST_NAMES])}{more}"
 
 
-def trace_lake(lake: Lake, where: str, columns: ColumnNames) -> LakeTrace:
-    """Return the rows of a condition in all tables; see `Lake.trace`."""
+def trace_tables(name: str, tables: Sequence[LakeTable], where: str, columns: ColumnNames) -> LakeTrace:
+    """Return the rows of a condition in all tables of a lake; see `Lake.trace`."""
     names = condition_names(where)
     if not names:
         raise InvalidArgumentError(f"The condition {where!r} names no column. Name one, such as customer_id = 42.")
-    _check_columns(columns, names, lake)
+    _check_columns(columns, names, name, tables)
     at, turns = datetime.now(UTC), Semaphore(_AT_ONCE)
 
     def work(entry: LakeTable) -> _Traced:
@@ -234,18 +263,18 @@ def trace_lake(lake: Lake, where: str, columns: ColumnNames) -> LakeTrace:
         _Traced(name=entry.name, open_questions=[f"It could not be read: {without_period(str(result))}."])
         if isinstance(result, SnapshotExplorerError)
         else result
-        for entry, result in lake.each(work, what="Tracing rows")
+        for entry, result in concurrently(tables, work, what="Tracing rows")
     ]
     _add_shared(found)
-    return LakeTrace(found, lake=lake.name, where=where, columns=columns, at=at)
+    return LakeTrace(found, lake=name, where=where, columns=columns, at=at)
 
 
-def _check_columns(columns: ColumnNames, names: frozenset[str], lake: Lake) -> None:
+def _check_columns(columns: ColumnNames, names: frozenset[str], lake: str, tables: Sequence[LakeTable]) -> None:
     if not isinstance(columns, Mapping):
         raise InvalidArgumentError(f"columns is a dict such as {{'crm.*': 'cust_no'}}, got {brief_repr(columns)}.")
     for pattern, own in columns.items():
-        if not any(matches(table.name, pattern) for table in lake):
-            raise InvalidArgumentError(f"columns names {pattern!r}, and no table of {lake.name} is called so.")
+        if not any(matches(table.name, pattern) for table in tables):
+            raise InvalidArgumentError(f"columns names {pattern!r}, and no table of {lake} is called so.")
         if isinstance(own, str) and len(names) > 1:
             raise InvalidArgumentError(
                 f"The condition has {len(names)} columns, so that columns[{pattern!r}] must say which of them is "

@@ -238,7 +238,7 @@ THAT_SPELL += ("terminal/notebook.py",)
 HELP = {"examples", "python", "notes", "notes_in_notebooks", "meaning"}
 """Fields of a command's record."""
 THAT_CITE = ("analysis/checks/result.py", "analysis/pairs/pair_plan.py", "history/expressions.py", "lake/changes.py")
-THAT_CITE += ("lake/lake.py", "view/records/lakes.py", "jupyter/explorer/")
+THAT_CITE += ("lake/lake.py", "lake/tracing.py", "view/records/lakes.py", "jupyter/explorer/")
 """Modules that cite the call that returned a result, or that a view is of, which is Python in every surface."""
 LINE = re.compile(r"(?<!%)%snapshot ")
 CALL = re.compile(rf"\b(?:table|snapshot|lake)\.\w+\(|\b(?:{'|'.join(name for name in VERBS if '.' not in name)})\(")

@@ -358,7 +358,7 @@ def test_a_changed_certificate_is_refused(lake_of_three, tmp_path):
     path.write_text(path.read_text().replace('"found"', '"absent"'))
     with pytest.raises(errors.InvalidArgumentError, match="was changed after it was written"):
         verify_certificate(path)
-    for content, message in (("{}", "is no certificate. One is written by"), ("x", "it is not JSON")):
+    for content, message in (("{}", "is no certificate. The trace of a lake writes one"), ("x", "it is not JSON")):
         path.write_text(content)
         with pytest.raises(errors.InvalidArgumentError, match=message):
             verify_certificate(path)

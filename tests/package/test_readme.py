@@ -103,7 +103,9 @@ def test_every_picture_is_shown_and_each_for_both_themes():
     index = (GUIDE / "index.md").read_text("utf-8")
     pictures = re.findall(r'(?:srcset|src)="(?:notebooks|\.\.)/pictures/([^"]+)"', TEXT + index)
     folder = README.parent / "notebooks" / "pictures"
+    figures = re.findall(r"\]\(\.\./pictures/([^)]+\.svg)\)", (GUIDE / "performance.md").read_text("utf-8"))
 
-    assert sorted(pictures) == sorted(path.name for path in folder.iterdir())
+    assert sorted([*pictures, *figures]) == sorted(path.name for path in folder.iterdir())
+    assert all("prefers-color-scheme:dark" in (folder / name).read_text() for name in figures)
     assert [name for name in pictures if name.replace("-dark", "-light") not in pictures] == []
     assert sum((folder / name).stat().st_size for name in pictures) < 1_000_000
