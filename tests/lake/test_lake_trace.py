@@ -4,6 +4,7 @@ import io
 import json
 import random
 import shutil
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -400,3 +401,34 @@ def test_a_report_of_it_is_a_page_to_print(lake_of_three, tmp_path):
 
     assert "1 of 3 tables has matching rows: orders." in page
     assert trace.digest in page
+
+
+@pytest.mark.parametrize("damage", ["removed", "cut off", "exchanged"])
+@pytest.mark.parametrize(
+    ("name", "where"),
+    [
+        ("payments", "payment_id = 17"),
+        ("shipments", "shipment_id = 17"),
+        ("rides", "fare < 0"),
+        ("orders", "order_id = 42"),
+    ],
+    ids=["delta", "iceberg", "hudi", "paimon"],
+)
+def test_no_damage_to_one_file_makes_rows_absent(tmp_path, name, where, damage):
+    source = Path(samples.path(name))
+    assert outcomes(open_lake(source).trace(where)) == {name_of(source): "found"}
+    files = sorted(path.relative_to(source) for path in source.rglob("*") if path.is_file())
+    for number, file in enumerate(random.Random(f"{name} {damage}").sample(files, 8)):
+        table = tmp_path / f"{number}" / name
+        shutil.copytree(source, table)
+        if damage == "removed":
+            (table / file).unlink()
+        else:
+            (table / file).write_bytes((table / file).read_bytes()[:20] if damage == "cut off" else b"something else")
+
+        assert set(outcomes(open_lake(table.parent).trace(where)).values()) <= {"found", "unknown"}, file
+
+
+def name_of(source):
+    (entry,) = open_lake(source)
+    return entry.name
