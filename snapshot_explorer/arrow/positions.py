@@ -37,10 +37,15 @@ def without_deleted(
 
 def kept_mask(deleted: Positions, start: int, rows: int) -> pa.BooleanArray:
     """Return for each row of a file from `start` on whether it is kept. The deleted positions ascend."""
+    return mask_of(kept_rows(deleted, start, rows))
+
+
+def kept_rows(deleted: Positions, start: int, rows: int) -> npt.NDArray[np.bool_]:
+    """Return `kept_mask` for NumPy."""
     first, last = np.searchsorted(deleted, (start, start + rows))
     is_kept = np.ones(rows, bool)
     is_kept[deleted[first:last] - start] = False
-    return mask_of(is_kept)
+    return is_kept
 
 
 def mask_of(kept: npt.NDArray[np.bool_]) -> pa.BooleanArray:
