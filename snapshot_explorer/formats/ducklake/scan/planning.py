@@ -237,6 +237,7 @@ def _file_splits(
             rows=rows,
             size_bytes=size,
             live_rows=rows if own is whole else None,
+            delete_files=tuple(file.path for file in own.deletes),
             detail=FilePlan(
                 path=path,
                 location=location,
