@@ -50,7 +50,7 @@ class DuckLakeMaintenance(Maintenance):
         A catalog that shares its data path with another one does not name the files of that one.
         """
         place, root = self.log.place, self.log.storage.root
-        with place.file.reading() as reader:
+        with self.log.reading() as reader:
             folders = table_folders(reader.read("schema"), reader.read("table"))
             tables = ("data_file", "delete_file", "files_scheduled_for_deletion")
             paths = [located(reader.read(name), folders, place.relocate, root).to_pylist() for name in tables]

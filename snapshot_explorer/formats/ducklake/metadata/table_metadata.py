@@ -111,6 +111,17 @@ class DuckLakeMetadata:
         times = self.rows["snapshot"].column("snapshot_time")
         return int(self.snapshot_ids[-1]), len(times), pc.max(times).as_py(), self.uuid
 
+    def is_of(self, reader: CatalogReader) -> bool:
+        """Return whether an open catalog is the one of this metadata, maybe at another state, and not another one.
+
+        Snapshots that both have were committed at the same time, and the table has its uuid.
+        """
+        tables = reader.read("table", {"table_id": self.table_id}).column("table_uuid").to_pylist()
+        times = {row["snapshot_id"]: row["snapshot_time"] for row in reader.read("snapshot").to_pylist()}
+        shared = [number for number in self.snapshot_ids.tolist() if number in times]
+        is_same_past = not shared or times[shared[-1]] == self.value_at(shared[-1], "snapshot_time")
+        return is_same_past and (None in (self.uuid, *tables) or not tables or self.uuid in tables)
+
     @cached_property
     def snapshot_ids(self) -> Ints:
         """The existing snapshots of the catalog, ascending."""
