@@ -207,7 +207,8 @@ class DuckLake(TableFormat):
                 raise refusal(CHANGE_COLUMN_CONFLICT, column=column)
         metadata = self._log.having(last)
         return RowChanges(
-            schema=version.arrow_schema,
+            # Earlier rows may have nulls in a column that is not null now.
+            schema=pa.schema([field.with_nullable(True) for field in version.arrow_schema]),  # noqa: FBT003 - pyarrow's
             metadata_columns=pa.schema([*CHANGE_COLUMNS, *version.metadata_columns([field.name for field in HIDDEN])]),
             splits=lambda _: splits_between(self._log, metadata, first, last),
             reader=version,

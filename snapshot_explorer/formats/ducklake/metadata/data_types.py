@@ -130,7 +130,8 @@ def _field(row: Mapping[str, object], children: tuple[LakeField, ...], table: st
         id=number,
         name=name,
         type=dtype,
-        nullable=row["nulls_allowed"] is not False,
+        # DuckDB records fields that were added to a struct as not null, and enforces it for columns alone.
+        nullable=row["nulls_allowed"] is not False or row["parent_column"] is not None,
         initial_default=default if isinstance(default, str) else None,
         children=children,
     )
