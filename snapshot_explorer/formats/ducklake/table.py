@@ -5,6 +5,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -221,12 +222,8 @@ class DuckLake(TableFormat):
     def maintenance(self) -> DuckLakeMaintenance:
         return DuckLakeMaintenance(format_name=self.title, log=self._log)
 
-    def __reduce__(self) -> tuple[Callable[..., "DuckLake"], tuple[Storage, DuckLakeLog]]:
-        return _restore, (self._storage, self._log)
-
-
-def _restore(storage: Storage, log: DuckLakeLog) -> DuckLake:
-    return DuckLake(storage, log=log)
+    def __reduce__(self) -> tuple[Callable[..., "DuckLake"], tuple[Storage]]:
+        return partial(DuckLake, log=self._log), (self._storage,)
 
 
 def _is_file(path: str) -> bool:

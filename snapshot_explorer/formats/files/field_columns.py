@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow.nesting import parts_of, plain, with_parts
 from snapshot_explorer.core.errors import CorruptTableError, UnsupportedFeatureError
+from snapshot_explorer.core.records import FieldIds
 from snapshot_explorer.formats.corrupt_files import column_named_in_errors
 from snapshot_explorer.formats.features import FILES_OF_OTHER_TYPES, refusal
 
@@ -70,6 +71,14 @@ class FieldRules(Generic[Field]):
     """Checks that the file may lack a column."""
     readers: str = ""
     """The format's own readers, for messages."""
+
+
+def field_ids(rules: FieldRules[Field], field: Field) -> FieldIds:
+    """Return the ids of a field and of the fields in it; elements, keys and values have none."""
+    parts = tuple(field_ids(rules, part) for part in rules.parts(field))
+    if not pa.types.is_struct(rules.arrow_type(field)):
+        parts = tuple(FieldIds(id=None, parts=part.parts) for part in parts)
+    return FieldIds(id=field.id, parts=parts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,36 +74,28 @@ class DuckLakeMaintenance(Maintenance):
     def presence(self, lifetimes: pa.Table, versions: Sequence[int]) -> Presence:
         """Return which data files and delete files exist. One listing for each folder with files."""
         deletes = self.log.current().rows["delete_file"]
-        paths, sizes, names, delete_sizes = (
-            single_chunk(rows.column(name))
-            for rows, name in (
-                (lifetimes, "path"),
-                (lifetimes, "size_bytes"),
-                (deletes, "location"),
-                (deletes, "file_size_bytes"),
+        recorded = ((lifetimes, "path", "size_bytes"), (deletes, "location", "file_size_bytes"))
+        data, of_deletes = (
+            presence_from(
+                checked_files(self.log.storage, single_chunk(rows[path]), single_chunk(rows[size])), rows[path]
             )
+            for rows, path, size in recorded
         )
-        result = presence_from(checked_files(self.log.storage, paths, sizes), paths)
-        of_deletes = presence_from(checked_files(self.log.storage, names, delete_sizes), names)
 
         def counted(chosen: Mask) -> dict[int, str]:
             counts = {version: int((chosen & live_mask(deletes, version)).sum()) for version in versions}
             return {version: pluralize(count, "delete file") for version, count in counts.items() if count}
 
-        missing, unchecked = (
-            counted(chosen) if chosen.any() else {} for chosen in (of_deletes.gone, of_deletes.unknown)
-        )
-        return replace(result, missing_deletes=missing, unchecked_files=unchecked)
+        return replace(data, missing_deletes=counted(of_deletes.gone), unchecked_files=counted(of_deletes.unknown))
 
     def file_check(self) -> FileCheck:
         return partial(_check, self.log)
 
 
 def _cleaned(path: str, modified: datetime | None, now: datetime) -> FileCleanUp:
-    if path.endswith(".puffin"):
-        return FileCleanUp(kind="deletion vector", outcome="ignored", because="only parquet files are looked at")
     if not path.endswith(".parquet"):
-        return FileCleanUp(kind="metadata", outcome="ignored", because="only parquet files are looked at")
+        kind = "deletion vector" if path.endswith(".puffin") else "metadata"
+        return FileCleanUp(kind=kind, outcome="ignored", because="only parquet files are looked at")
     kind = "deletes" if path.endswith("-delete.parquet") else "data"
     if modified is None:
         return FileCleanUp(kind=kind, outcome=None, because="the storage does not say when it was written")

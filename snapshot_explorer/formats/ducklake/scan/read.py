@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer.arrow.positions import filter_rows, kept_rows, mask_of, rows_without_columns
-from snapshot_explorer.core.errors import CorruptTableError, InvalidArgumentError
+from snapshot_explorer.core.errors import CorruptTableError
 from snapshot_explorer.core.records import Predicate, Split
 from snapshot_explorer.core.safe_text import logger_of
 from snapshot_explorer.formats import row_groups
@@ -23,9 +23,10 @@ from snapshot_explorer.formats.ducklake.files.deletes import deleted_positions
 from snapshot_explorer.formats.ducklake.files.values import cast_texts
 from snapshot_explorer.formats.ducklake.metadata.data_types import LakeField, arrow_field, type_text
 from snapshot_explorer.formats.ducklake.metadata.table_metadata import InlinedTable
-from snapshot_explorer.formats.ducklake.scan.planning import FilePlan, InlinedPlan
+from snapshot_explorer.formats.ducklake.scan.planning import FilePlan, InlinedPlan, SplitPlan
 from snapshot_explorer.formats.files.field_columns import Projection, project, projection, unconverted_columns
 from snapshot_explorer.formats.files.parquet_file import open_parquet
+from snapshot_explorer.formats.split_requests import detail_of, named_fields
 from snapshot_explorer.storage import Storage
 
 log = logger_of(__name__)
@@ -48,14 +49,8 @@ def read_split(
     Args:
         predicate: Row groups in which no row matches it may be left out.
     """
-    if not isinstance(split.detail, InlinedPlan | FilePlan):
-        raise InvalidArgumentError("The split does not belong to a DuckLake table. Use a split of its own plan.")
-    own = {field.name: field for field in split.detail.context.fields}
-    known = {field.name: field for field in HIDDEN} | own
-    unknown = [name for name in names if name not in known]
-    if unknown:
-        raise InvalidArgumentError(f"Unknown column {unknown[0]!r}. Columns: {', '.join(own)}.")
-    return read_fields(storage, split, [known[name] for name in names], predicate)
+    context = detail_of(split, SplitPlan, "DuckLake").context
+    return read_fields(storage, split, named_fields(names, context.fields, HIDDEN), predicate)
 
 
 def read_fields(

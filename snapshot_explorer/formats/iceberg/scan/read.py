@@ -12,7 +12,6 @@ import pyarrow as pa
 from snapshot_explorer.arrow.chunks import under
 from snapshot_explorer.arrow.positions import filter_rows, mask_of, rows_without_columns
 from snapshot_explorer.arrow.roaring import Positions
-from snapshot_explorer.core.errors import InvalidArgumentError
 from snapshot_explorer.core.records import Predicate, Split
 from snapshot_explorer.formats.iceberg.deletes.equality import DeletedRows, EqualityColumn, comparable_values, leaf
 from snapshot_explorer.formats.iceberg.deletes.reading import DeleteReader
@@ -21,6 +20,7 @@ from snapshot_explorer.formats.iceberg.metadata.data_types import IcebergField, 
 from snapshot_explorer.formats.iceberg.scan import metadata_columns
 from snapshot_explorer.formats.iceberg.scan.metadata_columns import LINEAGE, POSITION
 from snapshot_explorer.formats.iceberg.scan.plans import Context, IcebergPlan
+from snapshot_explorer.formats.split_requests import detail_of, named_fields
 from snapshot_explorer.storage import Storage
 
 Mask = npt.NDArray[np.bool_]
@@ -212,20 +212,15 @@ class _ReadColumns:
 
 def plan_of(split: Split) -> IcebergPlan:
     """Return the plan of a split."""
-    if not isinstance(split.detail, IcebergPlan):
-        raise InvalidArgumentError("The split does not belong to an Iceberg table. Use a split of its own plan.")
-    return split.detail
+    return detail_of(split, IcebergPlan, "Iceberg")
 
 
 def fields_of(context: Context, columns: Sequence[str]) -> list[IcebergField]:
     """Return the requested columns."""
-    known = {field.name: field for field in context.schema.fields}
-    unknown = [name for name in columns if name not in known]
-    hidden = {field.name: field for field in metadata_columns.metadata_fields(unknown, has_row_ids=context.has_row_ids)}
-    for name in unknown:
-        if name not in hidden:
-            raise InvalidArgumentError(f"Unknown column {name!r}. Columns: {', '.join(known)}.")
-    return [known.get(name) or hidden[name] for name in columns]
+    own = {field.name for field in context.schema.fields}
+    unknown = [name for name in columns if name not in own]
+    hidden = metadata_columns.metadata_fields(unknown, has_row_ids=context.has_row_ids)
+    return named_fields(columns, context.schema.fields, hidden)
 
 
 def _listed(rows: Rows, positions: Positions) -> Mask:
