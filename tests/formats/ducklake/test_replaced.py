@@ -1,11 +1,17 @@
 """A catalog that is replaced, restored or lost while its table is open: no answer mixes two catalogs."""
 
+import shutil
+from pathlib import Path
+
 import pytest
 
 from snapshot_explorer import open_table
 from snapshot_explorer.errors import CorruptTableError, TableNotFoundError
+from snapshot_explorer.table import parts_of
+from tests.inner.engines import check_files
 from tests.support.ducklake.catalog_builder import Catalog
 
+SHOP = Path(__file__).parents[2] / "data" / "ducklake" / "shop"
 REPLACED = (
     r"catalog .*lake\.sqlite was replaced: it is not the one in which main.rows was opened\..*open the table again"
 )
@@ -91,3 +97,15 @@ def test_a_data_file_that_is_gone_or_cut_short_is_named(catalog):
         table.current.to_arrow()
     assert table.at(1).count() == 2
     assert [row["version"] for row in table.verify().versions.to_dict() if row["readable"] == "yes"] == [1]
+
+
+def test_a_missing_delete_file_is_named_before_executors_read(tmp_path):
+    lake = shutil.copytree(SHOP, tmp_path / "lake")
+    version = parts_of(open_table(lake / "shop.ducklake", table="main.orders").current).loaded.version
+    splits = version.plan(None).splits
+    check_files(version, splits)
+    gone = next(path for split in splits for path in split.delete_files)
+    (lake / "data" / gone).unlink()
+
+    with pytest.raises(CorruptTableError, match=f"The delete file {gone} does not exist"):
+        check_files(version, splits)
