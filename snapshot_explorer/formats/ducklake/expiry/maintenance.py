@@ -3,7 +3,6 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from functools import partial
 
 import pyarrow as pa
 
@@ -15,7 +14,7 @@ from snapshot_explorer.formats.ducklake.metadata.log import DuckLakeLog
 from snapshot_explorer.formats.ducklake.metadata.paths import located, table_folders
 from snapshot_explorer.formats.ducklake.metadata.table_metadata import live_mask
 from snapshot_explorer.formats.expiry import Expiry, Mask, Presence, RetentionRule, checked_files, presence_from
-from snapshot_explorer.formats.file_checks import CheckedFile, FileCheck, RecordedFile
+from snapshot_explorer.formats.file_checks import FileCheck
 from snapshot_explorer.formats.files.whole_files import check_file
 from snapshot_explorer.formats.named_files import CleanUp, FileCleanUp, NamedFiles
 
@@ -89,7 +88,7 @@ class DuckLakeMaintenance(Maintenance):
         return replace(data, missing_deletes=counted(of_deletes.gone), unchecked_files=counted(of_deletes.unknown))
 
     def file_check(self) -> FileCheck:
-        return partial(_check, self.log)
+        return lambda file, is_whole: check_file(self.log.storage, file, is_whole=is_whole, kind="parquet")
 
 
 def _cleaned(path: str, modified: datetime | None, now: datetime) -> FileCleanUp:
@@ -102,7 +101,3 @@ def _cleaned(path: str, modified: datetime | None, now: datetime) -> FileCleanUp
     if modified < now - _ORPHAN_AGE:
         return FileCleanUp(kind=kind, outcome="deleted", because="older than 2 days")
     return FileCleanUp(kind=kind, outcome="kept", because="not older than 2 days")
-
-
-def _check(log: DuckLakeLog, file: RecordedFile, is_whole: bool) -> CheckedFile:  # noqa: FBT001 - as FileCheck
-    return check_file(log.storage, file, is_whole=is_whole, kind="parquet")

@@ -76,8 +76,8 @@ class PostgresCatalog:
         """Accept a folder for the data: of a server it is on a store, for which the caller gives the credentials."""
 
     def __reduce__(self) -> tuple[object, tuple[()]]:
-        known = {"schema": self.schema, "shown": self.shown, "limits": self.limits}
-        return partial(PostgresCatalog, address=None, **known), ()
+        catalog = partial(PostgresCatalog, address=None, schema=self.schema, shown=self.shown, limits=self.limits)
+        return catalog, ()
 
     @contextmanager
     def reading(self) -> Iterator[CatalogReader]:
