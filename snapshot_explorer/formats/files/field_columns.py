@@ -118,12 +118,12 @@ def projection(
     """
     by_id = {field.id: field for field in stored_fields if field.id is not None}
     names = [field.name for field in stored_fields]
-    twice = next((f"columns {name!r}" for name in names if names.count(name) > 1), None)
-    if len(by_id) < sum(field.id is not None for field in stored_fields):
-        twice = "columns with one field id"
-    if twice:
+    has_one_id = len(by_id) < sum(field.id is not None for field in stored_fields)
+    if has_one_id or len(set(names)) < len(names):
+        which = "with one field id" if has_one_id else repr(next(name for name in names if names.count(name) > 1))
         raise CorruptTableError(
-            f"{shown[:1].upper()}{shown[1:]} has two {twice}. It may be damaged; compare it with a copy of the table."
+            f"{shown[:1].upper()}{shown[1:]} has two columns {which}. It may be damaged; compare it with a copy of the "
+            "table."
         )
     targets = []
     for field in fields:
