@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from snapshot_explorer.arrow.positions import filter_rows, mask_of, rows_without_columns
+from snapshot_explorer.arrow.positions import filter_rows, kept_rows, mask_of, rows_without_columns
 from snapshot_explorer.arrow.roaring import Positions
 from snapshot_explorer.core.errors import CorruptTableError
 from snapshot_explorer.core.records import Predicate, Split
@@ -102,15 +102,10 @@ def _kept_mask(
     start: int, rows: int, positions: Positions | None, gone: Positions | None
 ) -> npt.NDArray[np.bool_] | None:
     """Return a mask of the rows to read from a position on; None for all."""
-    listed = gone if positions is None else positions
-    if listed is None:
-        return None
-    first, last = np.searchsorted(listed, (start, start + rows))
-    if positions is None and first == last:
-        return None
-    kept = np.full(rows, positions is None)
-    kept[listed[first:last] - start] = positions is not None
-    return kept
+    if positions is not None:
+        return kept_rows(positions, start, rows, are_kept=True)
+    kept = None if gone is None else kept_rows(gone, start, rows)
+    return None if kept is None or kept.all() else kept
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

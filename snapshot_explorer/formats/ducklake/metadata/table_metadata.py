@@ -116,11 +116,14 @@ class DuckLakeMetadata:
 
         Snapshots that both have were committed at the same time, and the table has its uuid.
         """
-        tables = reader.read("table", {"table_id": self.table_id}).column("table_uuid").to_pylist()
-        times = {row["snapshot_id"]: row["snapshot_time"] for row in reader.read("snapshot").to_pylist()}
-        shared = [number for number in self.snapshot_ids.tolist() if number in times]
-        is_same_past = not shared or times[shared[-1]] == self.value_at(shared[-1], "snapshot_time")
-        return is_same_past and (None in (self.uuid, *tables) or not tables or self.uuid in tables)
+        rows = reader.read("snapshot")
+        shared = np.intersect1d(numbers(rows, "snapshot_id"), self.snapshot_ids)
+        if len(shared):
+            newest = rows.filter(pc.equal(rows.column("snapshot_id"), int(shared[-1])))
+            if self.value_at(int(shared[-1]), "snapshot_time") not in newest.column("snapshot_time").to_pylist():
+                return False
+        uuids = reader.read("table", {"table_id": self.table_id}).column("table_uuid").to_pylist()
+        return not uuids or None in (self.uuid, *uuids) or self.uuid in uuids
 
     @cached_property
     def snapshot_ids(self) -> Ints:

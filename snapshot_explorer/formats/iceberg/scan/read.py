@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from snapshot_explorer.arrow.chunks import under
-from snapshot_explorer.arrow.positions import filter_rows, mask_of, rows_without_columns
+from snapshot_explorer.arrow.positions import filter_rows, kept_rows, mask_of, rows_without_columns
 from snapshot_explorer.arrow.roaring import Positions
 from snapshot_explorer.core.records import Predicate, Split
 from snapshot_explorer.formats.iceberg.deletes.equality import DeletedRows, EqualityColumn, comparable_values, leaf
@@ -87,7 +87,11 @@ class RowReader:
             read_columns = _ReadColumns.of(read_columns.fields, live.lookups)
         for rows in self._stored_rows(plan, read_columns, keep, predicate):
             kept = (
-                _listed(rows, keep) if keep is not None else live.mask(rows, read_columns) if live is not None else None
+                kept_rows(keep, rows.start, rows.count, are_kept=True)
+                if keep is not None
+                else live.mask(rows, read_columns)
+                if live is not None
+                else None
             )
             yield from _masked(_batch(rows, read_columns, plan), kept)
 
@@ -160,10 +164,8 @@ class _Live:
     def mask(self, rows: Rows, read_columns: "_ReadColumns") -> Mask | None:
         kept: Mask | None = None
         if len(self.deleted):
-            first, last = np.searchsorted(self.deleted, (rows.start, rows.start + rows.count))
-            if first < last:
-                kept = np.ones(rows.count, np.bool_)
-                kept[self.deleted[first:last] - rows.start] = False
+            own = kept_rows(self.deleted, rows.start, rows.count)
+            kept = None if own.all() else own
         for lookup in self.lookups:
             is_deleted = lookup.rows.contains(read_columns.keys(lookup, rows), self.sequence_number)
             if is_deleted.any():
@@ -221,13 +223,6 @@ def fields_of(context: Context, columns: Sequence[str]) -> list[IcebergField]:
     unknown = [name for name in columns if name not in own]
     hidden = metadata_columns.metadata_fields(unknown, has_row_ids=context.has_row_ids)
     return named_fields(columns, context.schema.fields, hidden)
-
-
-def _listed(rows: Rows, positions: Positions) -> Mask:
-    first, last = np.searchsorted(positions, (rows.start, rows.start + rows.count))
-    kept = np.zeros(rows.count, np.bool_)
-    kept[positions[first:last] - rows.start] = True
-    return kept
 
 
 def _masked(batch: pa.RecordBatch, kept: Mask | None) -> Iterator[pa.RecordBatch]:
