@@ -1,5 +1,7 @@
 """Nested Arrow arrays rebuilt with other children."""
 
+from collections.abc import Callable, Sequence
+
 import numpy as np
 import pyarrow as pa
 
@@ -18,6 +20,15 @@ def plain(values: pa.Array) -> pa.Array:
             values = values.storage
         else:
             return values
+
+
+def parts_of(dtype: pa.DataType) -> Sequence[pa.Field]:
+    """Return the fields of a struct, the element of a list, or key and value of a map."""
+    if pa.types.is_struct(dtype):
+        return list(dtype)
+    if pa.types.is_map(dtype):
+        return (dtype.key_field, dtype.item_field)
+    return (dtype.value_field,) if hasattr(dtype, "value_field") else ()
 
 
 def as_list(values: pa.Array) -> pa.ListArray:
@@ -48,3 +59,31 @@ def with_fields(values: pa.StructArray, dtype: pa.StructType, children: list[pa.
         return pa.array([None if value is None else {} for value in values.to_pylist()], dtype)
     mask = values.is_null() if values.null_count else None
     return pa.StructArray.from_arrays(children, fields=list(dtype), mask=mask)
+
+
+def with_parts(
+    values: pa.Array, dtype: pa.DataType, convert: Callable[[int, Sequence[pa.Array]], pa.Array | None]
+) -> pa.Array | None:
+    """Return a struct, list or map array of another type, with the same lengths and nulls; None for other values.
+
+    Args:
+        convert: Returns a part of the result by its index, from the parts of the values: the fields of a struct, which
+            are null in null structs, the items of a list, or the keys and the items of a map. None is a field of nulls.
+    """
+    if pa.types.is_struct(dtype) and isinstance(values, pa.StructArray):
+        # Below a null struct, files may have any values.
+        stored = values.flatten() if values.null_count else [values.field(i) for i in range(values.type.num_fields)]
+        parts = [convert(index, stored) for index in range(dtype.num_fields)]
+        children = [
+            pa.nulls(len(values), field.type) if part is None else part
+            for part, field in zip(parts, dtype, strict=True)
+        ]
+        return with_fields(values, dtype, children)
+    if pa.types.is_map(dtype) and isinstance(values, pa.MapArray):
+        entries = values.keys, values.items
+        return with_entries(values, dtype, convert(0, entries), convert(1, entries))
+    is_list = hasattr(values.type, "value_type") and not isinstance(values, pa.MapArray)
+    if pa.types.is_list(dtype) and is_list:
+        values = as_list(values)
+        return with_items(values, dtype, convert(0, [values.values]))
+    return None

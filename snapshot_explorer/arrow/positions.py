@@ -37,10 +37,20 @@ def without_deleted(
 
 def kept_mask(deleted: Positions, start: int, rows: int) -> pa.BooleanArray:
     """Return for each row of a file from `start` on whether it is kept. The deleted positions ascend."""
-    first, last = np.searchsorted(deleted, (start, start + rows))
-    is_kept = np.ones(rows, bool)
-    is_kept[deleted[first:last] - start] = False
-    return mask_of(is_kept)
+    return mask_of(kept_rows(deleted, start, rows))
+
+
+def kept_rows(positions: Positions, start: int, rows: int, *, are_kept: bool = False) -> npt.NDArray[np.bool_]:
+    """Return for each row of a file from `start` on whether it is kept.
+
+    Args:
+        positions: Positions, ascending: of the deleted rows.
+        are_kept: Whether they are of the kept rows instead.
+    """
+    first, last = np.searchsorted(positions, (start, start + rows))
+    result = np.full(rows, not are_kept)
+    result[positions[first:last] - start] = are_kept
+    return result
 
 
 def mask_of(kept: npt.NDArray[np.bool_]) -> pa.BooleanArray:

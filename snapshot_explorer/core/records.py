@@ -163,6 +163,8 @@ class Split:
     """The format's own record for reading it."""
     live_rows: int | None = None
     """Rows after deletions, from metadata; None if they must be read. In a raw split all rows count."""
+    delete_files: tuple[str, ...] = ()
+    """Paths of files with deletes of its rows that are checked, like data files, before executors read them."""
 
     @property
     def identity(self) -> Hashable:

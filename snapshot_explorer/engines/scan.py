@@ -97,14 +97,15 @@ def plan_rows(plan: ReadPlan) -> pa.Table:
 
 
 def missing_files(storage: Storage, splits: Sequence[Split]) -> Sequence[str]:
-    """Return the data files of splits that do not exist. Checks none if many files are on remote storage."""
-    return storage.missing([path for split in splits for path in split.files])
+    """Return the files of splits that do not exist. Checks none if many files are on remote storage."""
+    deletes = dict.fromkeys(path for split in splits for path in split.delete_files)
+    return [*storage.missing([path for split in splits for path in split.files]), *storage.missing(list(deletes))]
 
 
 def check_files(version: TableVersion, splits: Sequence[Split]) -> None:
-    """Raise the format's error for the first missing data file, where a check is fast; see `missing_files`."""
+    """Raise the format's error for the first missing file, where a check is fast; see `missing_files`."""
     missing = set(missing_files(version.storage, splits))
     for split in splits if missing else ():
-        for piece in version.split_by_file(split) if missing.intersection(split.files) else ():
-            if missing.intersection(piece.files):
+        for piece in version.split_by_file(split) if missing.intersection(split.files + split.delete_files) else ():
+            if missing.intersection(piece.files + piece.delete_files):
                 deque(version.read(piece, []), maxlen=0)

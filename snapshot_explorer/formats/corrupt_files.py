@@ -7,12 +7,19 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.core import resources
-from snapshot_explorer.core.errors import CorruptTableError, LimitError, MissingFileError, SnapshotExplorerError
-from snapshot_explorer.core.hints import Hint, Message
+from snapshot_explorer.core.errors import (
+    CorruptTableError,
+    LimitError,
+    MissingFileError,
+    SnapshotExplorerError,
+    UnsupportedFeatureError,
+)
+from snapshot_explorer.core.hints import Hint, Message, without_period
 from snapshot_explorer.core.old_libraries import PYARROW_VARIANTS
 from snapshot_explorer.formats.features import (
     DISTANT_TIMES_IN_FILES,
     ENCRYPTED_FILES,
+    LEAVE_OUT,
     OPTIONAL_MAP_KEYS,
     UNKNOWN_PARQUET_TYPES,
     UNKNOWN_ZONES_IN_FILES,
@@ -71,6 +78,36 @@ def _unreadable(path: str, file_format: str, error: Exception) -> Exception:
     )
 
 
+@contextmanager
+def column_named_in_errors(
+    name: str, dtype: str, file: str, *, readers: str = "", distant_times: bool = False, advice: str = ""
+) -> Iterator[None]:
+    """Translate errors of conversions to the type of a column into errors that name the column, the type and the file.
+
+    Args:
+        file: The file, as in "the data file x.parquet".
+        readers: Other readers that may read the column, as in "Iceberg's own readers".
+        distant_times: Whether errors about times out of range remain, for `named_in_errors`.
+        advice: A sentence for a damaged file.
+    """
+    shown = f"The column {name!r} of {file} cannot be read as {dtype}"
+    try:
+        yield
+    except CorruptTableError:
+        raise
+    except UnsupportedFeatureError as error:
+        rest = f", or read it with {readers}." if readers else "."
+        reason = without_period(error.message)
+        raise UnsupportedFeatureError(
+            Message(f"{shown}: ", reason, ". Leave the column out with ", LEAVE_OUT, rest)
+        ) from error
+    except (pa.ArrowException, KeyError, ValueError, OverflowError) as error:
+        resources.check(error, f"{file[:1].upper()}{file[1:]} could not be read")
+        if distant_times and "out of range" in str(error):
+            raise
+        raise CorruptTableError(f"{shown}: {error}.{advice and ' '}{advice}") from error
+
+
 def check_size(path: str, size_bytes: int, recorded: int | None, *, by: str) -> None:
     """Check the size of a file that is read against the size that the metadata records.
 
@@ -91,6 +128,15 @@ def check_rows(name: str, rows: int, recorded: int, *, by: str) -> None:
         raise CorruptTableError(
             f"{name} has {rows} rows, but {by} records {recorded}. It may have been overwritten; compare it with a "
             "copy of the table."
+        )
+
+
+def check_read(name: str, rows: int, expected: int) -> None:
+    """Check that the reader of a file returned all of its rows, or all of some row groups."""
+    if rows != expected:
+        raise CorruptTableError(
+            f"{name} returned {rows} rows, but {expected} are expected. It is damaged; compare it with a copy of the "
+            "table."
         )
 
 

@@ -99,10 +99,8 @@ ENCRYPTED_FILES = declare_refused(
     "encrypted files",
     "a parquet or ORC file is encrypted",
     area="data files",
-    message=(
-        "The data file {path} is encrypted, which is not supported. The table's history and list of files are "
-        "available."
-    ),
+    message="The data file {path} is encrypted, which is not supported. The table's history and list of files are "
+    "available.",
 )
 DISTANT_TIMES_IN_FILES = declare_refused(
     "timestamps in ORC files outside the years 1677 to 2262",
@@ -119,27 +117,22 @@ UNKNOWN_ZONES_IN_FILES = declare_refused(
     "ORC files whose writer's time zone is not in the system's database",
     "an ORC file with times was written in a zone that the database lacks, no offset such as GMT+08:00",
     area="data files",
-    message=(
-        "The data file {path} was written in a time zone that the system's database does not have: {reason} Install "
-        "the database (in many systems the package tzdata)."
-    ),
+    message="The data file {path} was written in a time zone that the system's database does not have: {reason} "
+    "Install the database (in many systems the package tzdata).",
 )
 UNKNOWN_PARQUET_TYPES = declare_refused(
     "parquet types that the installed pyarrow does not support",
     "a parquet file has a column of a logical type newer than pyarrow",
     area="data files",
-    message=(
-        "The data file {path} contains a type that the installed pyarrow does not support: {reason}. Upgrade pyarrow."
-    ),
+    message="The data file {path} contains a type that the installed pyarrow does not support: {reason}. Upgrade "
+    "pyarrow.",
 )
 OPTIONAL_MAP_KEYS = declare_refused(
     "parquet maps whose keys are optional",
     "the keys of a map are optional in a parquet file, as Paimon before 0.8 wrote them",
     area="data files",
-    message=(
-        "The data file {path} has a map whose keys are optional, as Paimon before 0.8 wrote maps to parquet. pyarrow "
-        "does not read such files. Read them with Paimon's own engines, or compact the table with a newer Paimon."
-    ),
+    message="The data file {path} has a map whose keys are optional, as Paimon before 0.8 wrote maps to parquet. "
+    "pyarrow does not read such files. Read them with Paimon's own engines, or compact the table with a newer Paimon.",
 )
 OTHER_STORAGES = declare_refused(
     "files on a storage other than the table's", "metadata names a file by a URL of another storage", area="storages"
@@ -194,10 +187,8 @@ AVRO_CODECS = declare_refused(
     "Avro codecs other than null, deflate, snappy, zstandard, bzip2 and xz",
     "the codec of an Avro manifest or data file",
     area="metadata",
-    message=(
-        "A file is compressed with the Avro codec {codec!r}, which is not supported; null, deflate, snappy, "
-        "zstandard, bzip2 and xz are."
-    ),
+    message="A file is compressed with the Avro codec {codec!r}, which is not supported; null, deflate, snappy, "
+    "zstandard, bzip2 and xz are.",
 )
 RECURSIVE_AVRO = declare_refused(
     "Avro schemas that refer to themselves",
@@ -213,21 +204,17 @@ COLLATED_CONDITIONS = declare_refused(
     "conditions on columns with a collation",
     "a field of the schema has __COLLATIONS, and a condition reads its column",
     area="rows",
-    message=(
-        "The condition reads the column {column!r}, which has the collation {collation}. Conditions compare texts by "
-        "their bytes, so they are not supported on it. Read the rows without a condition on this column, and filter "
-        "them then, or filter them with the format's own engines."
-    ),
+    message="The condition reads the column {column!r}, which has the collation {collation}. Conditions compare texts "
+    "by their bytes, so they are not supported on it. Read the rows without a condition on this column, and filter "
+    "them then, or filter them with the format's own engines.",
 )
 COLLATED_QUERIES = declare_refused(
     "SQL that computes with columns with a collation",
     "a field of the schema has __COLLATIONS, and a query does more with its column than return it",
     area="rows",
-    message=(
-        "The query reads the column {column!r} of {what}, which has the collation {collation}; DuckDB compares "
-        "texts by their bytes. SELECT from one table may return the column as it is; encode({column}) anywhere stands "
-        "for its bytes. Otherwise leave it out, or use the format's own engines."
-    ),
+    message="The query reads the column {column!r} of {what}, which has the collation {collation}; DuckDB compares "
+    "texts by their bytes. SELECT from one table may return the column as it is; encode({column}) anywhere stands for "
+    "its bytes. Otherwise leave it out, or use the format's own engines.",
 )
 
 COLLATIONS: tuple[Feature, ...] = (COLLATED_CONDITIONS, COLLATED_QUERIES)

@@ -607,6 +607,12 @@ def inspection_schema(columns: str, **types: pa.DataType) -> pa.Schema:
     return pa.schema([(name, types[dtype] if dtype in types else pa.type_for_alias(dtype)) for name, dtype in pairs])
 
 
+def unknown_manifest(number: int | None, manifest: str) -> InvalidArgumentError:
+    """Return the error for a manifest that a version does not have."""
+    known = Hint("snapshot.manifests", {} if number is None else {"ref": number})
+    return InvalidArgumentError(Message(f"Version {number} has no manifest {manifest!r}. ", known, " lists them."))
+
+
 def unknown_inspection(
     name: str, inspections: Sequence[Inspection], noun: str = "metadata table"
 ) -> InvalidArgumentError:

@@ -42,12 +42,9 @@ READER_FEATURES = {
 """The reader features of delta PROTOCOL.md and of Delta's own TableFeature, their previews included."""
 
 UNDECLARED = {
+    "corrupt_files.py:column_named_in_errors": "names column and file in front of a declared refusal",
     "paimon/scan/planning.py:_check_file": "names version and file in front of a declared refusal",
     "paimon/scan/read.py:_naming_files": "names the files that are merged in front of a declared refusal",
-    "delta/files/data_files.py:_column": "names column and file in front of a declared refusal",
-    "iceberg/files/columns.py:project": "names column and file in front of a declared refusal",
-    "hudi/files/columns.py:column": "names column and file in front of a declared refusal",
-    "ducklake/files/columns.py:project": "names column and file in front of a declared refusal",
     "paimon/repairs.py:PaimonRepairs.settings": "a statement that the connector does not run; the table is read",
     "interface.py:TableFormat.row_changes": "a format without the feature",
     "interface.py:TableVersion.health_facts": "a format without the feature",

@@ -200,7 +200,6 @@ def test_partitions_that_differ_in_null_and_text_are_distinguished():
     lifetimes = FileLifetimes().with_state(0, at(0), files(*rows))
 
     assert lifetimes.files_at(0)["partition"].to_pylist() == values
-    assert lifetimes.partition_totals()["files"].to_pylist() == [1] * 5
 
 
 def test_of_a_table_without_partitions_no_empty_partitions_are_drawn():
@@ -292,14 +291,6 @@ def test_totals_are_those_of_the_files_of_each_version(commits):
     states = model(commits)
     assert lifetimes.totals()["files"].to_pylist() == [len(state) for state in states]
     assert lifetimes.totals()["rows"].to_pylist() == [sum(state.values()) for state in states]
-    sizes = {}
-    for row in lifetimes.partition_totals().to_pylist():
-        sizes.setdefault(row["partition"][0][1], {})[row["version"]] = row["files"], row["rows"]
-    for day, known in sizes.items():
-        for version, state in enumerate(states):
-            there = [rows for (name, _), rows in state.items() if name.startswith(day)]
-            newest = max((one for one in known if one <= version), default=None)
-            assert (known[newest] if newest is not None else (0, 0)) == (len(there), sum(there))
 
 
 @given(COMMITS, st.data())

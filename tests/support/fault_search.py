@@ -42,8 +42,10 @@ from tests.support.faults import KINDS, LISTINGS, Fault, FaultyFileSystem, Store
 from tests.support.public_calls import Failed, answer, arguments_for, calls, drawings, notebook_calls, opened, proofs
 
 DATA = Path(__file__).parents[1] / "data"
-FORMATS = ("paimon", "delta", "iceberg", "hudi")
+FORMATS = ("paimon", "delta", "iceberg", "hudi", "ducklake")
 """The folders of tables in tests/data; one that is not there is left out."""
+IN_CATALOGS = {"ducklake/parts": "/parts.sqlite::main.events", "ducklake/shop": "/shop.ducklake::main.orders"}
+"""What follows the folder in the path of a table in a catalog."""
 SECONDS = 60
 """How long a call may take until it hangs."""
 LASTING = ("fails", "page", "emptied", "missing", "list emptied")
@@ -110,6 +112,7 @@ def tables():
     """Return the folders of the tables, by name."""
     folders = [folder for kind in FORMATS if (folder := DATA / kind).is_dir()]
     found = {f"{folder.name}/{path.name}": path for folder in folders for path in sorted(folder.iterdir())}
+    found = {name: path for name, path in found.items() if path.parent.name != "ducklake" or name in IN_CATALOGS}
     home = Path(samples.__file__).parent
     return found | {f"samples/{name}": home / name for name in samples.names()}
 
@@ -133,7 +136,8 @@ class Bench:
 
     def __init__(self, name, folder):
         self.name = name
-        self.store = Store(folder, name.replace("/", "-"))
+        table = IN_CATALOGS.get(name, "")
+        self.store = Store(folder, name.replace("/", "-"), table)
         given = arguments_for(opened(self.store))
         opened(self.store)._repr_mimebundle_()  # What a card says only once per table is said.
         self.calls = {
@@ -141,7 +145,7 @@ class Bench:
             **calls(given),
             **drawings(given),
             **notebook_calls(given),
-            **proofs(given, opened(Store(folder, name.replace("/", "-") + "-copy"))),
+            **proofs(given, opened(Store(folder, name.replace("/", "-") + "-copy", table))),
         }
         self._truths, self._second_truths = {}, {}
 

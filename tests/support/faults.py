@@ -117,9 +117,14 @@ def kinds_for(request):
 class Store:
     """A table's files in memory, the requests for them, and the fault that is to come."""
 
-    def __init__(self, folder, name):
-        """Read a folder of this machine; every file gets a time of its own, by its name."""
+    def __init__(self, folder, name, table=""):
+        """Read a folder of this machine; every file gets a time of its own, by its name.
+
+        Args:
+            table: What follows the folder in the path of the table: a catalog in it, and the name of the table.
+        """
         self.root = f"lake/{name}"
+        self.table = table
         paths = sorted(path for path in Path(folder).rglob("*") if path.is_file())
         named = {f"{self.root}/{path.relative_to(folder).as_posix()}": path for path in paths}
         self.files = {name: path.read_bytes() for name, path in named.items()}

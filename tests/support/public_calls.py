@@ -91,7 +91,7 @@ _CHECKED = ("findings", "partitions", "levels", "manifests", "verdict")
 PARTS = {
     Table: lambda found: (found.path, found.format, found.current),
     Snapshot: lambda found: (found.version, found.schema),
-    FileLifetimes: lambda found: (found.frame, found.totals(), found.partition_totals()),
+    FileLifetimes: lambda found: (found.frame, found.totals()),
     Comparison: lambda found: [_part(found, name) for name in _COMPARED],
     Retention: lambda found: [getattr(found, name) for name in _FREED],
     Health: lambda found: [getattr(found, name) for name in _CHECKED],
@@ -362,7 +362,7 @@ def _of_versions(given):
 
 def opened(store):
     """Return the table of a `Store`, opened."""
-    return snapshot_explorer.open_table(store.url, storage_options={"store": store})
+    return snapshot_explorer.open_table(f"{store.url}{store.table}", storage_options={"store": store})
 
 
 def answer(call, *table):

@@ -47,8 +47,8 @@ READ = "Formats that are read: Paimon, Delta Lake, Iceberg, Hudi and DuckLake."
     ("name", "sentence"),
     [
         ("things.lance", f"is a Lance table, which is not read yet. {READ}"),
-        ("ducks", f"is a folder of data files of DuckLake, which is not read yet. {READ}"),
-        ("lake.ducklake", f"is a DuckLake catalog, which is not read yet. {READ}"),
+        ("ducks", "has data files of a DuckLake table. Open the table by its catalog: open_table(..., table=...)."),
+        ("lake.ducklake", "is no DuckLake catalog: it is neither a DuckDB file nor a SQLite file."),
         (
             "files",
             "is a folder of parquet files: it has no log, so it has no past versions. Read it with pandas or DuckDB.",

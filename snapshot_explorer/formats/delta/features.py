@@ -76,11 +76,9 @@ STAGED_COMMITS = declare_refused(
     "staged commits, which only the catalog or the coordinator can confirm",
     "the table has catalogManaged or coordinatedCommits, and staged commits after the newest published one",
     area="metadata",
-    message=(
-        "{root} has the feature {feature}: its catalog or commit coordinator decides what was committed. {folder} "
-        "contains commits from version {staged} on that are not published, so the newest version is unknown without "
-        "it. Publish them with Delta's own engine, then open the table again."
-    ),
+    message="{root} has the feature {feature}: its catalog or commit coordinator decides what was committed. {folder} "
+    "contains commits from version {staged} on that are not published, so the newest version is unknown without it. "
+    "Publish them with Delta's own engine, then open the table again.",
 )
 
 CLUSTERING = declare_supported(
@@ -94,37 +92,29 @@ COLUMN_MAPPING_MODES = declare_refused(
     "column mapping modes other than none, name and id",
     "the table property delta.columnMapping.mode has another value",
     area="rows",
-    message=(
-        "The table has the column mapping mode {mode!r} (delta.columnMapping.mode); none, name and id are "
-        "supported. Read it with a newer version of this package."
-    ),
+    message="The table has the column mapping mode {mode!r} (delta.columnMapping.mode); none, name and id are "
+    "supported. Read it with a newer version of this package.",
 )
 OTHER_DELETION_VECTORS = declare_refused(
     "deletion vectors that are stored neither inline nor in a file",
     "an add action has a deletion vector whose storageType is not u, p or i",
     area="rows",
-    message=(
-        "The deletion vector of {path} has the unknown storage type {storage_type!r}. Read the rows with Delta's own "
-        "engines."
-    ),
+    message="The deletion vector of {path} has the unknown storage type {storage_type!r}. Read the rows with Delta's "
+    "own engines.",
 )
 LARGE_DELETION_VECTORS = declare_refused(
     "deletion vectors of more than 256 MiB",
     "the size of a deletion vector in an add action",
     area="rows",
-    message=(
-        "The deletion vector of {path} has {size:,} bytes; the limit is {limit:,}. Read the rows with Delta's own "
-        "engines."
-    ),
+    message="The deletion vector of {path} has {size:,} bytes; the limit is {limit:,}. Read the rows with Delta's own "
+    "engines.",
 )
 OLD_CALENDARS = declare_refused(
     "timestamps before 1900 in the hybrid calendar of old versions of Spark",
     "the footer of a parquet file says so, and its zone is not UTC",
     area="rows",
-    message=(
-        "it contains timestamps before 1900 in the hybrid calendar and local time of old versions of Spark{zone}, "
-        "which are not supported"
-    ),
+    message="it contains timestamps before 1900 in the hybrid calendar and local time of old versions of Spark{zone}, "
+    "which are not supported",
 )
 
 UNKNOWN_TYPES = declare_refused(
@@ -200,10 +190,8 @@ CHANGES_ACROSS_PARTITIONS = declare_refused(
     "a range in which the partition columns were changed",
     "a file of the range has other partition values than the schema",
     area="changes",
-    message=(
-        "Version {version} changes the file {path}, which was written with other partition columns ({columns}). "
-        "Its rows cannot be read with the current ones. Leave the version out of the range."
-    ),
+    message="Version {version} changes the file {path}, which was written with other partition columns ({columns}). "
+    "Its rows cannot be read with the current ones. Leave the version out of the range.",
 )
 
 TIME_TRAVEL = declare_supported(
@@ -216,9 +204,8 @@ VACUUM_WITHOUT_TIMES = declare_refused(
     "VACUUM on a storage without modification times",
     "the storage's listing",
     area="retention",
-    message=(
-        "The effect of VACUUM is unknown: the storage reports no modification time for {path}. Run VACUUM with DRY RUN."
-    ),
+    message="The effect of VACUUM is unknown: the storage reports no modification time for {path}. Run VACUUM with "
+    "DRY RUN.",
 )
 CLEANED_VERSIONS = declare_refused(
     "versions whose log was cleaned up: they are in the history with `readable` false",

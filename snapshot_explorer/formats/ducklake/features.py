@@ -50,10 +50,8 @@ NEWER_STORAGE = declare_refused(
     "DuckDB files of a newer storage version than the installed DuckDB reads",
     "bytes 12 to 19 of the file; catalogs of DuckDB 1.5 need duckdb>=1.5",
     area="catalogs",
-    message=(
-        "{catalog} has the storage version {storage}, which the installed DuckDB {installed} does not read. Install a "
-        "newer one: pip install 'duckdb>={needed}'."
-    ),
+    message="{catalog} has the storage version {storage}, which the installed DuckDB {installed} does not read. "
+    "Install a newer one: pip install 'duckdb>={needed}'.",
 )
 OTHER_DATABASES = declare_refused(
     "catalogs in MySQL",
@@ -65,11 +63,9 @@ LOCKED_CATALOGS = declare_refused(
     "DuckDB files that another process holds for writing",
     "DuckDB's lock on the catalog file",
     area="catalogs",
-    message=(
-        "The catalog {catalog} is open for writing in another process{process}, and DuckDB lets no other process read "
-        "it meanwhile. Try again when the writer has closed it, or copy the file, and {catalog}.wal if there is one, "
-        "and open the copy."
-    ),
+    message="The catalog {catalog} is open for writing in another process{process}, and DuckDB lets no other process "
+    "read it meanwhile. Try again when the writer has closed it, or copy the file, and {catalog}.wal if there is one, "
+    "and open the copy.",
 )
 
 SCHEMAS = declare_supported(
@@ -108,10 +104,8 @@ OLD_NESTED_TEXT = declare_refused(
     "nested inlined values in SQLite with duckdb older than 1.3",
     "an inlined table has a nested column, and the catalog stores its values as text",
     area="rows",
-    message=(
-        "The column {column!r} has nested inlined values, which are stored as text that the installed DuckDB "
-        "{installed} does not parse correctly. Install a newer one: pip install 'duckdb>=1.3'."
-    ),
+    message="The column {column!r} has nested inlined values, which are stored as text that the installed DuckDB "
+    "{installed} does not parse correctly. Install a newer one: pip install 'duckdb>=1.3'.",
 )
 
 INLINED_VARIANTS = declare_refused(

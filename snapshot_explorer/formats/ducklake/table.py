@@ -5,6 +5,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -207,7 +208,8 @@ class DuckLake(TableFormat):
                 raise refusal(CHANGE_COLUMN_CONFLICT, column=column)
         metadata = self._log.having(last)
         return RowChanges(
-            schema=version.arrow_schema,
+            # Earlier rows may have nulls in a column that is not null now.
+            schema=pa.schema([field.with_nullable(True) for field in version.arrow_schema]),  # noqa: FBT003 - pyarrow's
             metadata_columns=pa.schema([*CHANGE_COLUMNS, *version.metadata_columns([field.name for field in HIDDEN])]),
             splits=lambda _: splits_between(self._log, metadata, first, last),
             reader=version,
@@ -220,12 +222,8 @@ class DuckLake(TableFormat):
     def maintenance(self) -> DuckLakeMaintenance:
         return DuckLakeMaintenance(format_name=self.title, log=self._log)
 
-    def __reduce__(self) -> tuple[Callable[..., "DuckLake"], tuple[Storage, DuckLakeLog]]:
-        return _restore, (self._storage, self._log)
-
-
-def _restore(storage: Storage, log: DuckLakeLog) -> DuckLake:
-    return DuckLake(storage, log=log)
+    def __reduce__(self) -> tuple[Callable[..., "DuckLake"], tuple[Storage]]:
+        return partial(DuckLake, log=self._log), (self._storage,)
 
 
 def _is_file(path: str) -> bool:

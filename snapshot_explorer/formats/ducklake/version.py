@@ -6,8 +6,6 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from snapshot_explorer.core import frames
-from snapshot_explorer.core.errors import InvalidArgumentError
-from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.core.records import (
     Column,
     FieldIds,
@@ -22,21 +20,17 @@ from snapshot_explorer.core.single_flight import cached_property
 from snapshot_explorer.formats.capabilities import HealthFacts, without_delete_records
 from snapshot_explorer.formats.ducklake.changes.row_changes import DuckLakeEvents, read_events
 from snapshot_explorer.formats.ducklake.expiry.retention import settings_of
+from snapshot_explorer.formats.ducklake.files.columns import RULES
 from snapshot_explorer.formats.ducklake.frames.files import entries_frame, files_frame, manifest_path, manifests_frame
 from snapshot_explorer.formats.ducklake.inspect.inspections import inspect_version
-from snapshot_explorer.formats.ducklake.metadata.data_types import (
-    LakeField,
-    arrow_field,
-    field_ids,
-    type_text,
-    walk,
-)
+from snapshot_explorer.formats.ducklake.metadata.data_types import LakeField, arrow_field, type_text, walk
 from snapshot_explorer.formats.ducklake.metadata.log import DuckLakeLog
 from snapshot_explorer.formats.ducklake.metadata.table_metadata import DuckLakeMetadata, live_mask, live_rows
 from snapshot_explorer.formats.ducklake.scan import planning
 from snapshot_explorer.formats.ducklake.scan.read import HIDDEN, read_split
 from snapshot_explorer.formats.ducklake.scan.statistics import file_bounds, partition_bounds
-from snapshot_explorer.formats.interface import TableVersion
+from snapshot_explorer.formats.files.field_columns import field_ids
+from snapshot_explorer.formats.interface import TableVersion, unknown_manifest
 from snapshot_explorer.formats.statistics import with_bounds
 
 _MANY_INLINED = 10_000
@@ -89,7 +83,7 @@ class DuckLakeVersion(TableVersion):
 
     @cached_property
     def field_ids(self) -> Mapping[str, FieldIds]:
-        return {field.name: field_ids(field) for field in self._definition.fields}
+        return {field.name: field_ids(RULES, field) for field in self._definition.fields}
 
     @property
     def properties(self) -> Mapping[str, str]:
@@ -163,13 +157,7 @@ class DuckLakeVersion(TableVersion):
         known = {manifest_path(metadata, version): version for version in metadata.versions.tolist()}
         version = known.get(manifest)
         if version is None or self._number is None or version > self._number:
-            raise InvalidArgumentError(
-                Message(
-                    f"Version {self._number} has no manifest {manifest!r}. ",
-                    Hint("snapshot.manifests", {} if self._number is None else {"ref": self._number}),
-                    " lists them.",
-                )
-            )
+            raise unknown_manifest(self._number, manifest)
         return entries_frame(metadata, version)
 
     def health_facts(self) -> HealthFacts:

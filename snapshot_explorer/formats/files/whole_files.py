@@ -9,7 +9,7 @@ import pyarrow as pa
 from snapshot_explorer.core.errors import CorruptTableError, MissingFileError
 from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.formats.avro.container import MAGIC, read_container
-from snapshot_explorer.formats.corrupt_files import named_in_errors
+from snapshot_explorer.formats.corrupt_files import check_read, named_in_errors
 from snapshot_explorer.formats.file_checks import CheckedFile, RecordedFile
 from snapshot_explorer.formats.files.orc_file import OrcFile
 from snapshot_explorer.formats.files.parquet_file import open_parquet
@@ -107,9 +107,5 @@ def _avro_rows(storage: Storage, source: pa.NativeFile, path: str) -> int:
 
 def _read(batches: Iterator[pa.RecordBatch], recorded: int, path: str) -> int:
     rows = sum(int(batch.num_rows) for batch in batches)
-    if rows != recorded:
-        raise CorruptTableError(
-            f"The data file {path} returned {rows} rows, but {recorded} by its footer. It is damaged; compare it with "
-            "a copy of the table."
-        )
+    check_read(f"The data file {path}", rows, recorded)
     return rows

@@ -17,10 +17,8 @@ OTHER_TABLE_VERSIONS = declare_refused(
     name="other table versions",
     area="versions",
     condition="hoodie.table.version is 0, or greater than 9",
-    message=(
-        "{root} has the Hudi table version {version}; 1 to 9 are supported. Open it with Hudi's own engines, which "
-        "upgrade tables of version 0."
-    ),
+    message="{root} has the Hudi table version {version}; 1 to 9 are supported. Open it with Hudi's own engines, "
+    "which upgrade tables of version 0.",
 )
 OTHER_LAYOUTS = declare_refused(
     name="other timeline layouts",
@@ -32,10 +30,8 @@ OTHER_METADATA_FORMATS = declare_refused(
     name="timelines of other formats",
     area="versions",
     condition="hoodie.table.format is not native",
-    message=(
-        "{root} keeps its timeline in the format {format!r} (hoodie.table.format); only Hudi's own is supported. Open "
-        "it with the engine that wrote it."
-    ),
+    message="{root} keeps its timeline in the format {format!r} (hoodie.table.format); only Hudi's own is supported. "
+    "Open it with the engine that wrote it.",
 )
 METADATA_TABLES = declare_refused(
     name="metadata tables",

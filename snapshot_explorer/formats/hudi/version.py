@@ -10,8 +10,6 @@ from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow import vectors
 from snapshot_explorer.arrow.arrays import empty_table
 from snapshot_explorer.core import frames
-from snapshot_explorer.core.errors import InvalidArgumentError
-from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.core.records import (
     ChangeMode,
     FieldIds,
@@ -47,7 +45,7 @@ from snapshot_explorer.formats.hudi.scan import planning
 from snapshot_explorer.formats.hudi.scan import read as rows
 from snapshot_explorer.formats.hudi.scan.meta_columns import COMMIT_TIME, FIELDS, metadata_columns
 from snapshot_explorer.formats.hudi.scan.native_files import HudiNativeFiles, split_by_file
-from snapshot_explorer.formats.interface import RowChanges, TableVersion
+from snapshot_explorer.formats.interface import RowChanges, TableVersion, unknown_manifest
 from snapshot_explorer.storage import Storage
 
 
@@ -129,13 +127,7 @@ class HudiVersion(TableVersion):
         commits = {manifest_path(self._source, version): version for version in versions}
         version = commits.get(manifest)
         if version is None or self._number is None or version > self._number:
-            raise InvalidArgumentError(
-                Message(
-                    f"Version {self._number} has no manifest {manifest!r}. ",
-                    Hint("snapshot.manifests", {} if self._number is None else {"ref": self._number}),
-                    " lists the metadata of its commits.",
-                )
-            )
+            raise unknown_manifest(self._number, manifest)
         changes = changes_frame(self._source, self._source.state, [version])
         return changes.filter(pc.equal(changes.column("list"), "delta")).select(frames.ENTRIES.names)
 

@@ -23,28 +23,22 @@ OTHER_FORMAT_VERSIONS = declare_refused(
     "format version 4, which is not released, and all others",
     "format-version of the metadata file is not 1, 2 or 3",
     area="versions",
-    message=(
-        "{path} has format version {version}, which is not supported; 1, 2 and 3 are. Read the table with the "
-        "engine that wrote it."
-    ),
+    message="{path} has format version {version}, which is not supported; 1, 2 and 3 are. Read the table with the "
+    "engine that wrote it.",
 )
 LARGE_NUMBERS = declare_refused(
     "ids with more than 64 bits",
     "a number of a metadata file is not a signed integer of 64 bits",
     area="metadata",
-    message=(
-        "{path} has {value} as {field}, which is not a signed 64-bit integer. Iceberg cannot read it either. Ask "
-        "the writer of the table for a repaired copy."
-    ),
+    message="{path} has {value} as {field}, which is not a signed 64-bit integer. Iceberg cannot read it either. Ask "
+    "the writer of the table for a repaired copy.",
 )
 ENCRYPTED_METADATA = declare_refused(
     "encrypted manifest lists and manifests",
     "a snapshot has a key-id, or a manifest key_metadata",
     area="metadata",
-    message=(
-        "{path} is encrypted, which is not supported: the keys are not in the table. The history is available; "
-        "read the rows with an engine that has the keys."
-    ),
+    message="{path} is encrypted, which is not supported: the keys are not in the table. The history is available; "
+    "read the rows with an engine that has the keys.",
 )
 OTHER_MANIFEST_FORMATS = declare_refused(
     "manifests that are not Avro",
@@ -97,10 +91,8 @@ ENCRYPTED_DATA = declare_refused(
     "encrypted data files and delete files",
     "the key_metadata of an entry",
     area="data files",
-    message=(
-        "The file {path} has key_metadata: it is encrypted, which is not supported, since the keys are not in the "
-        "table. The history and the list of files are available; read the rows with an engine that has the keys."
-    ),
+    message="The file {path} has key_metadata: it is encrypted, which is not supported, since the keys are not in the "
+    "table. The history and the list of files are available; read the rows with an engine that has the keys.",
 )
 EQUALITY_TYPES = declare_refused(
     "equality deletes by a variant, a geometry or a geography",
@@ -112,10 +104,8 @@ LARGE_DELETION_VECTORS = declare_refused(
     "deletion vectors of more than 256 MiB",
     "content_size_in_bytes of an entry",
     area="rows",
-    message=(
-        "The deletion vector of {path} has {size:,} bytes; the limit is {limit:,}. Read the rows with Iceberg's "
-        "own readers."
-    ),
+    message="The deletion vector of {path} has {size:,} bytes; the limit is {limit:,}. Read the rows with Iceberg's "
+    "own readers.",
 )
 
 CHANGES = declare_supported(
@@ -141,10 +131,8 @@ EXPIRY_WITHOUT_GC = declare_refused(
     "expiry of tables with gc.enabled=false",
     "the property gc.enabled is false",
     area="retention",
-    message=(
-        "The table has gc.enabled=false: Iceberg refuses to expire its snapshots, because other tables may need "
-        "its files. Set gc.enabled=true first if no other table does."
-    ),
+    message="The table has gc.enabled=false: Iceberg refuses to expire its snapshots, because other tables may need "
+    "its files. Set gc.enabled=true first if no other table does.",
 )
 
 FEATURES = (*features_in(globals()), *ROW_CHANGES, *COLUMN_TYPES, *SHREDDING, *SHARED)

@@ -20,10 +20,12 @@ from snapshot_explorer.core.records import (
 )
 from snapshot_explorer.core.single_flight import cached_property
 from snapshot_explorer.formats.capabilities import HealthFacts, without_delete_records
+from snapshot_explorer.formats.files.field_columns import field_ids
 from snapshot_explorer.formats.iceberg.changes.events import IcebergEvents, Part, read_events, read_part
 from snapshot_explorer.formats.iceberg.changes.row_changes import no_changelog
 from snapshot_explorer.formats.iceberg.deletes.unmatched import has_deletes, unmatched_deletes
 from snapshot_explorer.formats.iceberg.expiry.settings import advice_on_unmatched_deletes, settings_of
+from snapshot_explorer.formats.iceberg.files.columns import RULES
 from snapshot_explorer.formats.iceberg.frames.files import files_frame, in_partitions
 from snapshot_explorer.formats.iceberg.frames.manifests import entries_frame, manifests_frame
 from snapshot_explorer.formats.iceberg.inspect.inspections import inspect_version
@@ -35,7 +37,7 @@ from snapshot_explorer.formats.iceberg.metadata.contents import (
     manifests_of,
     version_metadata,
 )
-from snapshot_explorer.formats.iceberg.metadata.data_types import field_ids, walk
+from snapshot_explorer.formats.iceberg.metadata.data_types import walk
 from snapshot_explorer.formats.iceberg.metadata.entries import STATISTICS
 from snapshot_explorer.formats.iceberg.metadata.manifest_lists import DATA, DELETES
 from snapshot_explorer.formats.iceberg.metadata.partitions import PartitionField, parse_spec
@@ -48,7 +50,7 @@ from snapshot_explorer.formats.iceberg.scan.native_files import IcebergNativeFil
 from snapshot_explorer.formats.iceberg.scan.plans import FIRST_WITH_ROW_IDS
 from snapshot_explorer.formats.iceberg.scan.read import RowReader
 from snapshot_explorer.formats.iceberg.scan.statistics import bounds
-from snapshot_explorer.formats.interface import RowChanges, TableVersion
+from snapshot_explorer.formats.interface import RowChanges, TableVersion, unknown_manifest
 from snapshot_explorer.formats.missing_versions import empty_table_error
 from snapshot_explorer.formats.statistics import with_bounds
 from snapshot_explorer.formats.unmatched_deletes import of_unmatched_deletes
@@ -113,7 +115,7 @@ class IcebergVersion(TableVersion):
 
     @cached_property
     def field_ids(self) -> Mapping[str, FieldIds]:
-        return {field.name: field_ids(field) for field in self._schema.fields}
+        return {field.name: field_ids(RULES, field) for field in self._schema.fields}
 
     @property
     def properties(self) -> Mapping[str, str]:
@@ -169,10 +171,7 @@ class IcebergVersion(TableVersion):
         manifests = manifests_of(self._source, [self._snapshot])
         chosen = manifests.filter(pc.equal(manifests.column("location"), manifest))
         if not len(chosen):
-            known = Hint("snapshot.manifests", {} if self._number is None else {"ref": self._number})
-            raise InvalidArgumentError(
-                Message(f"Version {self._number} has no manifest {manifest}. ", known, " lists them.")
-            )
+            raise unknown_manifest(self._number, manifest)
         if chosen.column("content")[0].as_py() != DATA:
             raise InvalidArgumentError(
                 Message(

@@ -32,9 +32,8 @@ OTHER_SNAPSHOT_FORMATS = declare_refused(
     "snapshots from before Paimon 0.3, or in a newer format",
     "the version in a snapshot",
     area="versions",
-    message=(
-        "{path} has format version {version}; versions {oldest} and {newest}, of Paimon 0.3 and newer, are supported."
-    ),
+    message="{path} has format version {version}; versions {oldest} and {newest}, of Paimon 0.3 and newer, are "
+    "supported.",
 )
 OTHER_MANIFEST_FORMATS = declare_refused(
     "manifest versions other than 2",
@@ -46,10 +45,8 @@ OTHER_FILE_INDEXES = declare_refused(
     "file index versions other than 1, in the system table file_indexes",
     "the header of a file index",
     area="versions",
-    message=(
-        "The file index {path} has version {version}; version {newest} is supported. The other system tables do "
-        "not need it."
-    ),
+    message="The file index {path} has version {version}; version {newest} is supported. The other system tables do "
+    "not need it.",
 )
 TABLE_TYPES = declare_refused(
     "table types other than `table` and `materialized-table`",
@@ -81,10 +78,8 @@ TIMESTAMPS_OUT_OF_RANGE = declare_refused(
     "timestamps outside the range of 64 bits, in partitions and keys",
     "a value in a manifest",
     area="metadata",
-    message=(
-        "A {type}({precision}) in a partition or key is outside the range of 64 bits of {unit}seconds, which is "
-        "not supported."
-    ),
+    message="A {type}({precision}) in a partition or key is outside the range of 64 bits of {unit}seconds, which is "
+    "not supported.",
 )
 BINARY_PARTITION_FOLDERS = declare_refused(
     "folders of binary or nested partition values",
@@ -177,10 +172,8 @@ PARTITION_KEYS = declare_refused(
     "primary keys of partition columns only",
     "the primary key has no other column",
     area="merging",
-    message=(
-        "The rows of version {version} cannot be read: the primary key {keys} has only partition columns, and Paimon's "
-        "own engines refuse such tables too. History, schema, manifests and files are available."
-    ),
+    message="The rows of version {version} cannot be read: the primary key {keys} has only partition columns, and "
+    "Paimon's own engines refuse such tables too. History, schema, manifests and files are available.",
 )
 FIRST_ROW_BY_SEQUENCE = declare_refused(
     "first-row with sequence fields",
@@ -260,37 +253,29 @@ BLANK_STRINGS = declare_refused(
     "listagg of blank strings",
     "a value of a column with the function listagg",
     area="merging",
-    message=(
-        "A column with the aggregate function listagg contains blank strings, which Paimon skips since 2.0 and "
-        "older releases do not. Leave the column out, or read it with Paimon's own engines."
-    ),
+    message="A column with the aggregate function listagg contains blank strings, which Paimon skips since 2.0 and "
+    "older releases do not. Leave the column out, or read it with Paimon's own engines.",
 )
 OTHER_THETA_SKETCHES = declare_refused(
     "theta sketches that are not compact",
     "a value of a column with the function theta_sketch",
     area="merging",
-    message=(
-        "A column with the aggregate function theta_sketch contains bytes that begin with {bytes}, which is not a "
-        "compact sketch. Leave the column out, or read it with Paimon's own engines."
-    ),
+    message="A column with the aggregate function theta_sketch contains bytes that begin with {bytes}, which is not a "
+    "compact sketch. Leave the column out, or read it with Paimon's own engines.",
 )
 COLLECT_RETRACTS = declare_refused(
     "collect with retracts of nested elements or bytes",
     "a retract in a column with the function collect",
     area="merging",
-    message=(
-        "A column with the aggregate function collect has retracts of elements of type {type}, for which Paimon's "
-        "own readers return different results or fail. Leave the column out."
-    ),
+    message="A column with the aggregate function collect has retracts of elements of type {type}, for which Paimon's "
+    "own readers return different results or fail. Leave the column out.",
 )
 NULLS_AMONG_DISTINCT_ROWS = declare_refused(
     "collect of distinct rows, one of them null",
     "a value of a column with the function collect and the option distinct",
     area="merging",
-    message=(
-        "A column with the aggregate function collect and the option distinct contains a null row, for which "
-        "Paimon fails too. Leave the column out."
-    ),
+    message="A column with the aggregate function collect and the option distinct contains a null row, for which "
+    "Paimon fails too. Leave the column out.",
 )
 AMBIGUOUS_NESTED_ROWS = declare_refused(
     "nested rows for which Paimon's releases return different results",
@@ -299,28 +284,22 @@ AMBIGUOUS_NESTED_ROWS = declare_refused(
         "nested_partial_update"
     ),
     area="merging",
-    message=(
-        "A column with nested rows contains {what}, for which Paimon's releases return different results. Leave "
-        "the column out, or read it with Paimon's own engines."
-    ),
+    message="A column with nested rows contains {what}, for which Paimon's releases return different results. Leave "
+    "the column out, or read it with Paimon's own engines.",
 )
 OVERFLOWING_SUMS = declare_refused(
     "sums with more digits than their type",
     "the merged values of a DECIMAL column with the function sum or product",
     area="merging",
-    message=(
-        "The sum of a key has more digits than its type {type}, for which Paimon's engines return different "
-        "results. Leave the column out, or read it with Paimon's own engines."
-    ),
+    message="The sum of a key has more digits than its type {type}, for which Paimon's engines return different "
+    "results. Leave the column out, or read it with Paimon's own engines.",
 )
 EMPTY_BRANCH = declare_refused(
     "a branch without versions whose fallback or primary branch has some",
     "the options scan.fallback-branch and scan.primary-branch",
     area="branches",
-    message=(
-        "{root} has no versions on this branch, but it is combined with the branch {branch!r} ({option}), which "
-        "has some. Open that branch."
-    ),
+    message="{root} has no versions on this branch, but it is combined with the branch {branch!r} ({option}), which "
+    "has some. Open that branch.",
 )
 ABSENT_BRANCH = declare_refused(
     "a fallback or primary branch that does not exist",
@@ -481,10 +460,8 @@ CASTS = declare_refused(
     "other casts that Paimon has",
     "the type of a column was changed, and files have the old type",
     area="types",
-    message=(
-        "The column {column!r} was changed from {before} to {after}; this cast of older files is not supported. "
-        "History, files and versions from before the change are available."
-    ),
+    message="The column {column!r} was changed from {before} to {after}; this cast of older files is not supported. "
+    "History, files and versions from before the change are available.",
 )
 CASTS_OF_VALUES = declare_refused(
     "values whose cast is not verified",
@@ -533,10 +510,8 @@ CHANGELOG_OF_LEVEL_0 = declare_refused(
     "changelogs of level 0 with deletion vectors or first-row",
     "the level of changelog files",
     area="changes",
-    message=(
-        "The changelog of version {version} has files of level 0, which Paimon skips in tables with deletion "
-        "vectors or merge-engine=first-row. This is not supported."
-    ),
+    message="The changelog of version {version} has files of level 0, which Paimon skips in tables with deletion "
+    "vectors or merge-engine=first-row. This is not supported.",
 )
 DIFFERENCE_OF_POSTPONED_BUCKETS = declare_refused(
     "`diff` of postponed buckets",
@@ -584,10 +559,8 @@ COLUMNS_OF_TWO_BRANCHES = declare_refused(
     "differences between versions of two branches that each added columns under one field id",
     "the schemas of both branches",
     area="changes",
-    message=(
-        "The versions cannot be compared: the columns {column!r} and {other!r} were added on different branches, and "
-        "both have the field id {id}. Load both versions and compare them by name."
-    ),
+    message="The versions cannot be compared: the columns {column!r} and {other!r} were added on different branches, "
+    "and both have the field id {id}. Load both versions and compare them by name.",
 )
 AUDIT_COLUMN_CONFLICT = declare_refused(
     "`audit_log` and `binlog` of a table with a column `rowkind`",

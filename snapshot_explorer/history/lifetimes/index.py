@@ -217,39 +217,6 @@ class FileLifetimes(Exportable, Shown):
         head = [frames.LIFETIMES.field("first_version").with_name("version"), frames.COMMITS.field("committed_at")]
         return pa.table(columns, schema=pa.schema([*head, _FILES, *_TOTALS]))
 
-    def partition_totals(self) -> pa.Table:
-        """Return the size of each partition at each version that changed it.
-
-        Columns: partition, version, files, rows, size_bytes; ordered by partition, in the order of its first file, then
-        by version. A partition keeps its size until its next row; a partition without files has a row of zeros.
-        """
-        first, last = self._ranges()
-        rows = self.intervals.rows
-        partition = rows.column("partition").to_numpy().astype(np.int64)
-        removed = np.flatnonzero(last < OPEN)
-        indices = np.concatenate([np.arange(len(rows)), removed])
-        signs = np.concatenate([np.ones(len(rows), np.int64), -np.ones(len(removed), np.int64)])
-        count = max(1, len(self.versions))
-        keys = partition[indices] * count + np.concatenate([first, last[removed]])
-        order = np.argsort(keys, kind="stable")
-        keys, indices, signs = keys[order], indices[order], signs[order]
-        is_last = np.concatenate([keys[1:] != keys[:-1], np.ones(min(1, len(keys)), np.bool_)])
-        chosen = np.flatnonzero(is_last)
-        of_rows = keys[chosen] // count
-        columns = [
-            self.intervals.partitions.take(pa.array(of_rows)),
-            pa.array(np.asarray(self.versions, np.int64)[keys[chosen] % count]),
-            pa.array(_sums_within_groups(signs, chosen, of_rows)),
-        ]
-        for name in _SUMMED:
-            values, unknown = _values_and_nulls(rows.column(name))
-            unknown_count = _sums_within_groups(signs * unknown[indices], chosen, of_rows)
-            columns.append(
-                pa.array(_sums_within_groups(signs * values[indices], chosen, of_rows), mask=unknown_count > 0)
-            )
-        head = [frames.FILES.field("partition"), frames.LIFETIMES.field("first_version").with_name("version")]
-        return pa.table(columns, schema=pa.schema([*head, _FILES, *_TOTALS]))
-
     @cached_property
     def frame(self) -> Frame:
         """Return the LIFETIMES frame, oldest first."""
@@ -358,14 +325,3 @@ def _running_sums(
     removed = last < OPEN
     np.subtract.at(changes, last[removed], values[removed])
     return np.cumsum(changes)
-
-
-def _sums_within_groups(
-    values: npt.NDArray[np.int64], chosen: npt.NDArray[np.int64], groups: npt.NDArray[np.int64]
-) -> npt.NDArray[np.int64]:
-    """Return cumulative sums of the values at the chosen positions, from the start of each group. Both are sorted."""
-    sums = np.cumsum(values)[chosen]
-    begins = np.flatnonzero(np.concatenate([np.ones(min(1, len(groups)), np.bool_), groups[1:] != groups[:-1]]))
-    before = np.concatenate([[0], sums])[begins]
-    within: npt.NDArray[np.int64] = sums - np.repeat(before, np.diff([*begins, len(groups)]))
-    return within

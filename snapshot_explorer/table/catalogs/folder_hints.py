@@ -31,6 +31,7 @@ _LEVELS = 3
 _LEVELS_ABOVE = 4
 """The number of folders above a path that are checked, to find the table of `day=1/bucket-0/data.parquet`."""
 _READ = f"Formats that are read: {titles()}."
+_NAMED = Hint("open_table", {"path": ..., "table": ...})
 _PARQUET = (".parquet", ".parq")
 _FILE_TYPES = {
     ".avro": "an Avro",
@@ -64,9 +65,11 @@ def _other_path(storage: Storage, storage_options: Mapping[str, Any] | None) -> 
     folders = frozenset(entry.name for entry in entries if entry.is_folder)
     if not entries or is_table(storage, folders):
         return ""
-    other = _other_format(root, entries)
-    if other:
-        return f"{root} is {other}, which is not read yet. {_READ}"
+    names = {entry.name for entry in entries}
+    if "_versions" in names and (root.endswith(".lance") or names & {"data", "_transactions"}):
+        return f"{root} is a Lance table, which is not read yet. {_READ}"
+    if any(name.startswith("ducklake-") and name.endswith(_PARQUET) for name in names):
+        return Message(f"{root} has data files of a DuckLake table. Open the table by its catalog: ", _NAMED, ".")
     table = _table_above(root, storage_options)
     if table:
         return _inside(root, table)
@@ -110,7 +113,7 @@ def nearest_folder(path: str, storage_options: Mapping[str, Any] | None) -> str:
 def _other_file(root: str, storage_options: Mapping[str, Any] | None) -> str:
     name = root.lower()
     if name.endswith(".ducklake"):
-        return f"{root} is a DuckLake catalog, which is not read yet. {_READ}"
+        return f"{root} is no DuckLake catalog: it is neither a DuckDB file nor a SQLite file."
     table = _table_above(root, storage_options)
     if table:
         return _inside(root, table)
@@ -121,16 +124,6 @@ def _other_file(root: str, storage_options: Mapping[str, Any] | None) -> str:
         f"{root} is not a table: {file_type} file has no versions. Read it with pandas or DuckDB, or give a table's "
         "folder."
     )
-
-
-def _other_format(root: str, entries: Sequence[Entry]) -> str | None:
-    """Return a noun for a folder with the files of an unsupported format; None for other folders."""
-    names = {entry.name for entry in entries}
-    if "_versions" in names and (root.endswith(".lance") or names & {"data", "_transactions"}):
-        return "a Lance table"
-    if any(name.startswith("ducklake-") and name.endswith(_PARQUET) for name in names):
-        return "a folder of data files of DuckLake"
-    return None
 
 
 def _inside(root: str, table: str) -> str:

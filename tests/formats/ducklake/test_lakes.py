@@ -13,6 +13,7 @@ import pytest
 from snapshot_explorer import find_tables, open_lake, open_table, samples
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotNotFoundError, TableNotFoundError
 from tests.support import logical_counts
+from tests.support.ducklake.catalog_builder import Catalog
 
 LAKES = Path(__file__).parents[2] / "data" / "ducklake"
 SHOP, PARTS = LAKES / "shop" / "shop.ducklake", LAKES / "parts" / "parts.sqlite"
@@ -94,6 +95,21 @@ def test_a_snapshot_that_did_not_touch_the_table_is_the_version_before_it():
     untouched = next(number for number in map(int, expected(SHOP, "audit")) if number not in table.versions())
 
     assert table.at(untouched).version == max(number for number in table.versions() if number < untouched)
+
+
+def test_only_columns_are_not_null(memory_root):
+    catalog = Catalog(*memory_root)
+    catalog.commit_rows([(1, "a")])
+    for number, name, dtype, parent in ((3, "place", "struct", None), (4, "zip", "varchar", 3)):
+        catalog.insert("column", number, 2, None, 1, number, name, dtype, None, None, 0, parent, None, None)
+    catalog.commit("altered_table:1")
+    table = open_table(f"memory://{catalog.root}/{catalog.name}")
+
+    place = table.at(2).arrow_schema.field("place")
+
+    assert not place.nullable
+    assert place.type.field("zip").nullable
+    assert table.row_changes(1, 2).schema.field("place").nullable
 
 
 def test_a_version_that_is_not_there_is_explained():

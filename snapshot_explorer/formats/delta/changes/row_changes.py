@@ -29,6 +29,7 @@ from snapshot_explorer.formats.delta.scan.planning import file_splits
 from snapshot_explorer.formats.delta.scan.plans import DeltaPlan
 from snapshot_explorer.formats.features import CHANGE_COLUMN_CONFLICT, refusal
 from snapshot_explorer.formats.settings import parse_flag
+from snapshot_explorer.formats.split_requests import detail_of
 from snapshot_explorer.storage import Storage
 
 _MERGE_METRICS = ("numTargetRowsInserted", "numTargetRowsUpdated", "numTargetRowsDeleted")
@@ -197,9 +198,7 @@ def _with_events(
 
 
 def _plan(split: Split) -> DeltaPlan:
-    if not isinstance(split.detail, DeltaPlan):
-        raise InvalidArgumentError("The split does not belong to a Delta table. Use a split of its own plan.")
-    return split.detail
+    return detail_of(split, DeltaPlan, "Delta Lake")
 
 
 def _with_old_vectors(adds: pa.Table, removes: pa.Table) -> pa.Table:

@@ -8,12 +8,12 @@ Source: delta PROTOCOL.md, "Reader Requirements for Column Mapping", "Reader Req
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import pyarrow as pa
 
 from snapshot_explorer.arrow import int96, variants
-from snapshot_explorer.arrow.nesting import TEXTS, as_list, plain, with_entries, with_fields, with_items
+from snapshot_explorer.arrow.nesting import TEXTS, parts_of, plain, with_parts
 from snapshot_explorer.core.errors import CorruptTableError, UnsupportedFeatureError
 from snapshot_explorer.formats.delta.files.calendars import Calendar, rebase
 from snapshot_explorer.formats.delta.metadata.data_types import (
@@ -105,15 +105,12 @@ def conform(values: pa.Array, data_type: DeltaDataType, origin: Origin) -> pa.Ar
     if data_type.root in _ATOMIC and values.type == target and origin.calendar == _TODAYS:
         return pad_texts(values, data_type)
     values = plain(values)
-    if data_type.root == "struct":
-        return _struct(values, data_type, target, origin)
-    if data_type.root == "array" and data_type.element:
-        return _array(values, data_type.element, target, origin)
-    if data_type.root == "map" and data_type.key and data_type.element:
-        if not isinstance(values, pa.MapArray):
+    if data_type.root in ("struct", "array", "map"):
+        columns = _FileColumns(parts_of(values.type), origin)
+        result = with_parts(values, target, partial(_part, data_type, columns, origin))
+        if result is None:
             raise _unsupported_type(values, data_type)
-        keys, items = conform(values.keys, data_type.key, origin), conform(values.items, data_type.element, origin)
-        return with_entries(values, target, keys, items)
+        return result
     if data_type.root == "variant":
         return _variant(values, data_type, target)
     if data_type.root == "void":
@@ -138,26 +135,16 @@ def _unsupported_type(values: pa.Array, data_type: DeltaDataType) -> Unsupported
     return refusal(FILES_OF_OTHER_TYPES, stored=values.type, type=type_text(data_type))
 
 
-def _struct(values: pa.Array, data_type: DeltaDataType, target: pa.StructType, origin: Origin) -> pa.Array:
-    if not isinstance(values, pa.StructArray):
-        raise _unsupported_type(values, data_type)
-    columns = _FileColumns(list(values.type), origin)
-    children = []
-    for field in data_type.fields:
-        index = None if field.type.root == "void" else columns.position(field)
-        children.append(
-            pa.nulls(len(values), arrow_type(field.type))
-            if index is None
-            else conform(values.field(index), field.type, origin)
-        )
-    return with_fields(values, target, children)
-
-
-def _array(values: pa.Array, element: DeltaDataType, target: pa.ListType, origin: Origin) -> pa.Array:
-    if isinstance(values, pa.MapArray) or not hasattr(values.type, "value_type"):
-        raise refusal(FILES_OF_OTHER_TYPES, stored=values.type, type=f"array<{type_text(element)}>")
-    values = as_list(values)
-    return with_items(values, target, conform(values.values, element, origin))
+def _part(
+    data_type: DeltaDataType, columns: _FileColumns, origin: Origin, index: int, stored: Sequence[pa.Array]
+) -> pa.Array | None:
+    """Return a part of nested values; None for a field that a struct lacks."""
+    if data_type.root == "struct":
+        field = data_type.fields[index]
+        position = None if field.type.root == "void" else columns.position(field)
+        return None if position is None else conform(stored[position], field.type, origin)
+    part = data_type.key if data_type.root == "map" and not index else data_type.element
+    return None if part is None else conform(stored[index], part, origin)
 
 
 def _variant(values: pa.Array, data_type: DeltaDataType, target: pa.StructType) -> pa.Array:

@@ -9,23 +9,22 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow.chunks import under
 from snapshot_explorer.arrow.roaring import Positions
-from snapshot_explorer.core import resources
-from snapshot_explorer.core.errors import (
-    CorruptTableError,
-    UnsupportedFeatureError,
-)
-from snapshot_explorer.core.hints import Message
 from snapshot_explorer.core.records import Predicate
 from snapshot_explorer.core.safe_text import logger_of
 from snapshot_explorer.formats import row_groups
-from snapshot_explorer.formats.corrupt_files import check_rows, check_size, named_in_errors
+from snapshot_explorer.formats.corrupt_files import (
+    check_read,
+    check_rows,
+    check_size,
+    column_named_in_errors,
+    named_in_errors,
+)
 from snapshot_explorer.formats.delta.files.absent_columns import ExpectedColumns, check_absent
 from snapshot_explorer.formats.delta.files.calendars import Calendar, calendar_of
 from snapshot_explorer.formats.delta.files.columns import Origin, conform, is_exact, stored_fields
 from snapshot_explorer.formats.delta.files.deletion_vectors import DeltaVector
 from snapshot_explorer.formats.delta.files.missing_files import Removals, missing_file_error
 from snapshot_explorer.formats.delta.metadata.data_types import DeltaField, Mode, arrow_field, arrow_type, type_text
-from snapshot_explorer.formats.features import LEAVE_OUT
 from snapshot_explorer.formats.files.parquet_file import ParquetFile, open_parquet
 from snapshot_explorer.storage import Storage
 
@@ -155,11 +154,7 @@ def batches(
             else:
                 yield at, _conform(batch, stored_fields, columns, opened_file)
             at += batch.num_rows
-        if at != start + rows:
-            raise CorruptTableError(
-                f"The data file {opened_file.file.path} returned {at - start} rows of row groups {groups}, but {rows} "
-                f"by its footer. It is damaged; compare it with a copy of the table."
-            )
+        check_read(f"The data file {opened_file.file.path}", at - start, rows)
 
 
 def _conform(
@@ -177,22 +172,7 @@ def _conform(
 
 
 def _column(values: pa.Array, field: DeltaField, opened_file: DeltaOpenFile) -> pa.Array:
-    path = opened_file.file.path
-    try:
+    with column_named_in_errors(
+        field.name, type_text(field.type), f"the data file {opened_file.file.path}", readers="Delta's own engines"
+    ):
         return conform(values, field.type, opened_file.origin)
-    except CorruptTableError:
-        raise
-    except UnsupportedFeatureError as error:
-        raise UnsupportedFeatureError(
-            Message(
-                f"The column {field.name!r} of the data file {path} cannot be read as {type_text(field.type)}: {error}."
-                " Leave the column out with ",
-                LEAVE_OUT,
-                ", or read it with Delta's own engines.",
-            )
-        ) from error
-    except (pa.ArrowException, KeyError, ValueError) as error:
-        resources.check(error, f"The data file {path} could not be read")
-        raise CorruptTableError(
-            f"The column {field.name!r} of the data file {path} cannot be read as {type_text(field.type)}: {error}."
-        ) from error

@@ -7,9 +7,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from snapshot_explorer.arrow.positions import filter_rows, mask_of, rows_without_columns
+from snapshot_explorer.arrow.positions import filter_rows, kept_rows, mask_of, rows_without_columns
 from snapshot_explorer.arrow.roaring import Positions
-from snapshot_explorer.core.errors import CorruptTableError, InvalidArgumentError
+from snapshot_explorer.core.errors import CorruptTableError
 from snapshot_explorer.core.records import Predicate, Split
 from snapshot_explorer.formats.delta.files.absent_columns import ExpectedColumns
 from snapshot_explorer.formats.delta.files.data_files import DeltaColumns, DeltaOpenFile, batches, open_data_file
@@ -19,6 +19,7 @@ from snapshot_explorer.formats.delta.metadata.data_types import DeltaField, arro
 from snapshot_explorer.formats.delta.scan import metadata_columns
 from snapshot_explorer.formats.delta.scan.metadata_columns import HIDDEN
 from snapshot_explorer.formats.delta.scan.plans import DeltaPlan
+from snapshot_explorer.formats.split_requests import detail_of, named_fields
 from snapshot_explorer.storage import Storage
 
 
@@ -69,9 +70,7 @@ def _read(
     predicate: Predicate | None,
     removals: Removals | None,
 ) -> Iterator[pa.RecordBatch]:
-    plan = split.detail
-    if not isinstance(plan, DeltaPlan):
-        raise InvalidArgumentError("The split does not belong to a Delta table. Use a split of its own plan.")
+    plan = detail_of(split, DeltaPlan, "Delta Lake")
     target = _target(plan, _fields(plan, columns))
     if predicate is not None:
         predicate = predicate.on(frozenset(target.stored))
@@ -94,28 +93,19 @@ def _read(
 
 
 def _fields(plan: DeltaPlan, columns: Sequence[str]) -> list[DeltaField]:
-    known = {field.name: field for field in plan.schema.fields}
-    unknown = [name for name in columns if name not in known]
-    hidden = {field.name: field for field in metadata_columns.metadata_fields(unknown, plan.row_tracking)}
-    for name in unknown:
-        if name not in hidden:
-            raise InvalidArgumentError(f"Unknown column {name!r}. Columns: {', '.join(known)}.")
-    return [known.get(name) or hidden[name] for name in columns]
+    own = {field.name for field in plan.schema.fields}
+    unknown = [name for name in columns if name not in own]
+    return named_fields(columns, plan.schema.fields, metadata_columns.metadata_fields(unknown, plan.row_tracking))
 
 
 def _kept_mask(
     start: int, rows: int, positions: Positions | None, gone: Positions | None
 ) -> npt.NDArray[np.bool_] | None:
     """Return a mask of the rows to read from a position on; None for all."""
-    listed = gone if positions is None else positions
-    if listed is None:
-        return None
-    first, last = np.searchsorted(listed, (start, start + rows))
-    if positions is None and first == last:
-        return None
-    kept = np.full(rows, positions is None)
-    kept[listed[first:last] - start] = positions is not None
-    return kept
+    if positions is not None:
+        return kept_rows(positions, start, rows, are_kept=True)
+    kept = None if gone is None else kept_rows(gone, start, rows)
+    return None if kept is None or kept.all() else kept
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,6 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from functools import partial
 
 import pyarrow as pa
 
@@ -15,7 +14,7 @@ from snapshot_explorer.formats.ducklake.metadata.log import DuckLakeLog
 from snapshot_explorer.formats.ducklake.metadata.paths import located, table_folders
 from snapshot_explorer.formats.ducklake.metadata.table_metadata import live_mask
 from snapshot_explorer.formats.expiry import Expiry, Mask, Presence, RetentionRule, checked_files, presence_from
-from snapshot_explorer.formats.file_checks import CheckedFile, FileCheck, RecordedFile
+from snapshot_explorer.formats.file_checks import FileCheck
 from snapshot_explorer.formats.files.whole_files import check_file
 from snapshot_explorer.formats.named_files import CleanUp, FileCleanUp, NamedFiles
 
@@ -50,7 +49,7 @@ class DuckLakeMaintenance(Maintenance):
         A catalog that shares its data path with another one does not name the files of that one.
         """
         place, root = self.log.place, self.log.storage.root
-        with place.file.reading() as reader:
+        with self.log.reading() as reader:
             folders = table_folders(reader.read("schema"), reader.read("table"))
             tables = ("data_file", "delete_file", "files_scheduled_for_deletion")
             paths = [located(reader.read(name), folders, place.relocate, root).to_pylist() for name in tables]
@@ -74,43 +73,31 @@ class DuckLakeMaintenance(Maintenance):
     def presence(self, lifetimes: pa.Table, versions: Sequence[int]) -> Presence:
         """Return which data files and delete files exist. One listing for each folder with files."""
         deletes = self.log.current().rows["delete_file"]
-        paths, sizes, names, delete_sizes = (
-            single_chunk(rows.column(name))
-            for rows, name in (
-                (lifetimes, "path"),
-                (lifetimes, "size_bytes"),
-                (deletes, "location"),
-                (deletes, "file_size_bytes"),
+        recorded = ((lifetimes, "path", "size_bytes"), (deletes, "location", "file_size_bytes"))
+        data, of_deletes = (
+            presence_from(
+                checked_files(self.log.storage, single_chunk(rows[path]), single_chunk(rows[size])), rows[path]
             )
+            for rows, path, size in recorded
         )
-        result = presence_from(checked_files(self.log.storage, paths, sizes), paths)
-        of_deletes = presence_from(checked_files(self.log.storage, names, delete_sizes), names)
 
         def counted(chosen: Mask) -> dict[int, str]:
             counts = {version: int((chosen & live_mask(deletes, version)).sum()) for version in versions}
             return {version: pluralize(count, "delete file") for version, count in counts.items() if count}
 
-        missing, unchecked = (
-            counted(chosen) if chosen.any() else {} for chosen in (of_deletes.gone, of_deletes.unknown)
-        )
-        return replace(result, missing_deletes=missing, unchecked_files=unchecked)
+        return replace(data, missing_deletes=counted(of_deletes.gone), unchecked_files=counted(of_deletes.unknown))
 
     def file_check(self) -> FileCheck:
-        return partial(_check, self.log)
+        return lambda file, is_whole: check_file(self.log.storage, file, is_whole=is_whole, kind="parquet")
 
 
 def _cleaned(path: str, modified: datetime | None, now: datetime) -> FileCleanUp:
-    if path.endswith(".puffin"):
-        return FileCleanUp(kind="deletion vector", outcome="ignored", because="only parquet files are looked at")
     if not path.endswith(".parquet"):
-        return FileCleanUp(kind="metadata", outcome="ignored", because="only parquet files are looked at")
+        kind = "deletion vector" if path.endswith(".puffin") else "metadata"
+        return FileCleanUp(kind=kind, outcome="ignored", because="only parquet files are looked at")
     kind = "deletes" if path.endswith("-delete.parquet") else "data"
     if modified is None:
         return FileCleanUp(kind=kind, outcome=None, because="the storage does not say when it was written")
     if modified < now - _ORPHAN_AGE:
         return FileCleanUp(kind=kind, outcome="deleted", because="older than 2 days")
     return FileCleanUp(kind=kind, outcome="kept", because="not older than 2 days")
-
-
-def _check(log: DuckLakeLog, file: RecordedFile, is_whole: bool) -> CheckedFile:  # noqa: FBT001 - as FileCheck
-    return check_file(log.storage, file, is_whole=is_whole, kind="parquet")

@@ -3,7 +3,6 @@
 Source: DuckLake specification 1.0, "ducklake_delete_file"; reference, "Deletes".
 """
 
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -11,17 +10,15 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from snapshot_explorer.arrow import roaring
 from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.arrow.roaring import NOTHING, Positions
 from snapshot_explorer.core.errors import CorruptTableError
 from snapshot_explorer.formats.corrupt_files import absent_file_error, named_in_errors
 from snapshot_explorer.formats.files.parquet_file import open_parquet
+from snapshot_explorer.formats.files.vector_blobs import checked_body, positions_of
 from snapshot_explorer.storage import Storage
 
-_MAGIC = bytes((0xD1, 0xD3, 0x39, 0x64))
-_HEAD = 8
-"""Bytes before the bitmap of a deletion vector: its length and the magic."""
+_MAX_POSITION = 1 << 62
 _SNAPSHOTS = "_ducklake_internal_snapshot_id"
 DELETE_FORMATS = ("parquet", "puffin")
 
@@ -70,7 +67,8 @@ def read_delete_file(storage: Storage, file: DeleteFile) -> Positions:
     missing = partial(absent_file_error, f"The delete file {file.path}")
     with named_in_errors(file.path, file.format, missing):
         if file.format == "puffin":
-            return _read_vector(storage.read(file.path, size_bytes=file.size_bytes))
+            # A bare blob, not in a Puffin file.
+            return positions_of(checked_body(storage.read(file.path, size_bytes=file.size_bytes)), _MAX_POSITION)
         with storage.open(file.path, size_bytes=file.size_bytes) as source:
             parquet = open_parquet(source)
             names = parquet.reader.schema_arrow.names
@@ -86,16 +84,3 @@ def read_delete_file(storage: Storage, file: DeleteFile) -> Positions:
     if len(chosen) > 1:
         positions = positions[np.asarray(rows.column(_SNAPSHOTS).to_numpy()) <= file.up_to]
     return positions
-
-
-def _read_vector(content: bytes) -> Positions:
-    """Return the positions of a deletion vector: a bare blob, not in a Puffin file.
-
-    Source: Puffin specification, "deletion-vector-v1 blob type"; reference, "Deletes".
-    """
-    length = int.from_bytes(content[:4], "big")
-    if content[4:_HEAD] != _MAGIC or length + _HEAD != len(content):
-        raise CorruptBytesError("it is no deletion vector, or was cut short")
-    if int.from_bytes(content[-4:], "big") != zlib.crc32(content[4:-4]):
-        raise CorruptBytesError("its checksum is wrong")
-    return roaring.decode_64(content[:-4], _HEAD, 1 << 62)[0]

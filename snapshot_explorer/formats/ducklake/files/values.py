@@ -15,7 +15,6 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.nesting import TEXTS, plain
-from snapshot_explorer.core.errors import UnsupportedFeatureError
 from snapshot_explorer.core.old_libraries import installed_version, is_older
 from snapshot_explorer.formats.ducklake import features
 from snapshot_explorer.formats.ducklake.metadata.data_types import (
@@ -30,8 +29,9 @@ from snapshot_explorer.formats.ducklake.metadata.data_types import (
     type_text,
     walk,
 )
-from snapshot_explorer.formats.features import FILES_OF_OTHER_TYPES, refusal
+from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.files import variant_columns
+from snapshot_explorer.formats.files.field_columns import other_type
 
 _INTEGERS = (pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64())
 _STRINGS = (pa.string(), pa.large_string(), pa.string_view())
@@ -45,11 +45,6 @@ _FIRST_NESTED_TEXT = "1.3"
 """The first release of DuckDB that casts text of nested values correctly."""
 
 
-def other_type(values: pa.Array, field: LakeField) -> UnsupportedFeatureError:
-    """Return the error for values whose type cannot represent the column's."""
-    return refusal(FILES_OF_OTHER_TYPES, stored=values.type, type=type_text(field))
-
-
 def conform_leaf(values: pa.Array, field: LakeField) -> pa.Array:
     """Return values that are not nested in the Arrow type of the table's column.
 
@@ -58,14 +53,14 @@ def conform_leaf(values: pa.Array, field: LakeField) -> pa.Array:
         pyarrow.ArrowException, ValueError: A value is not of the type.
     """
     target = arrow_type(field)
+    values = plain(values)
     if values.type == target and field.type != "variant":
         return values
-    values = plain(values)
     if pa.types.is_null(values.type) or field.type == "unknown":
         return pa.nulls(len(values), target)
     root = root_of(field.type)
     if not _CASTS[root](values.type, target):
-        raise other_type(values, field)
+        raise other_type(values, type_text(field))
     convert = _CONVERSIONS.get(root)
     return values.cast(target) if convert is None else convert(values, target)
 

@@ -164,7 +164,10 @@ def commits_frame(metadata: DuckLakeMetadata, versions: Sequence[int]) -> pa.Tab
     columns: dict[str, object] = {
         "version": list(versions),
         "committed_at": snapshots.column("snapshot_time").cast(frames.COMMITS.field("committed_at").type, safe=False),
-        "kind": [_kind(metadata, version, own) for version, own in zip(versions, words, strict=True)],
+        "kind": [
+            kind_of(own, creates=version == metadata.begin, alters=version in metadata.alterations)
+            for version, own in zip(versions, words, strict=True)
+        ],
         "operation": [_operation(metadata, version, own) for version, own in zip(versions, words, strict=True)],
         "user": [changes.get(version, {}).get("author") for version in versions],
         "schema_id": snapshots.column("schema_version"),
@@ -184,10 +187,6 @@ def commits_frame(metadata: DuckLakeMetadata, versions: Sequence[int]) -> pa.Tab
     }
     arrays = {name: pa.array(value) if isinstance(value, np.ndarray) else value for name, value in columns.items()}
     return frames.table_of(frames.COMMITS, arrays)
-
-
-def _kind(metadata: DuckLakeMetadata, version: int, words: Sequence[str]) -> str:
-    return kind_of(words, creates=version == metadata.begin, alters=version in metadata.alterations)
 
 
 def _operation(metadata: DuckLakeMetadata, version: int, words: Sequence[str]) -> str | None:

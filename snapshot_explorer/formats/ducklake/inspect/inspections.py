@@ -41,7 +41,7 @@ def inspect_table(name: str, log: DuckLakeLog) -> pa.Table:
         return rows["snapshot"].join(rows["snapshot_changes"], "snapshot_id").sort_by("snapshot_id")
     if name not in _TABLES:
         raise unknown_inspection(name, INSPECTIONS)
-    with log.place.file.reading() as reader:
+    with log.reading() as reader:
         return reader.read(_TABLES[name])
 
 

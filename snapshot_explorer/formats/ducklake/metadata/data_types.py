@@ -12,7 +12,6 @@ from functools import cache
 import pyarrow as pa
 
 from snapshot_explorer.core.errors import CorruptTableError
-from snapshot_explorer.core.records import FieldIds
 from snapshot_explorer.formats.ducklake import features
 from snapshot_explorer.formats.features import refusal
 
@@ -130,7 +129,8 @@ def _field(row: Mapping[str, object], children: tuple[LakeField, ...], table: st
         id=number,
         name=name,
         type=dtype,
-        nullable=row["nulls_allowed"] is not False,
+        # DuckDB records fields that were added to a struct as not null, and enforces it for columns alone.
+        nullable=row["nulls_allowed"] is not False or row["parent_column"] is not None,
         initial_default=default if isinstance(default, str) else None,
         children=children,
     )
@@ -224,12 +224,3 @@ def sql_type(field: LakeField) -> str:
 def quoted(name: str) -> str:
     """Return a name quoted for SQL."""
     return '"' + name.replace('"', '""') + '"'
-
-
-def field_ids(field: LakeField) -> FieldIds:
-    """Return the ids of a field and of the fields in it."""
-    has_own = field.type == "struct"
-    parts = tuple(
-        field_ids(child) if has_own else FieldIds(id=None, parts=field_ids(child).parts) for child in field.children
-    )
-    return FieldIds(id=field.id, parts=parts)

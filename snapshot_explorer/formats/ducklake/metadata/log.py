@@ -1,11 +1,12 @@
 """`DuckLakeLog`: the catalog of one table, read again when something was committed."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
 
-from snapshot_explorer.core.errors import SnapshotNotFoundError
+from snapshot_explorer.core.errors import SnapshotNotFoundError, TableNotFoundError
 from snapshot_explorer.formats.ducklake.metadata.databases import CatalogFile, CatalogReader
 from snapshot_explorer.formats.ducklake.metadata.paths import DataPath
 from snapshot_explorer.formats.ducklake.metadata.postgres import PostgresCatalog
@@ -54,7 +55,7 @@ class DuckLakeLog:
         if opened is not None:
             return opened
         known = self._known
-        with self.place.file.reading() as reader:
+        with self.reading() as reader:
             if (
                 known is None
                 or not reader.read("snapshot").sort_by("snapshot_id").equals(known.rows["snapshot"])
@@ -63,6 +64,22 @@ class DuckLakeLog:
                 known = self.place.read(reader, self.storage)
         self._known = known
         return known
+
+    @contextmanager
+    def reading(self) -> Iterator[CatalogReader]:
+        """Open the catalog, in one transaction.
+
+        Raises:
+            TableNotFoundError: It was replaced by another one since it was read.
+        """
+        with self.place.file.reading() as reader:
+            if self._known is not None and not self._known.is_of(reader):
+                raise TableNotFoundError(
+                    f"The catalog {self.place.file.shown} was replaced: it is not the one in which {self._known.name} "
+                    "was opened. Versions that were loaded before remain; to read the new catalog, open the table "
+                    "again."
+                )
+            yield reader
 
     def current(self) -> DuckLakeMetadata:
         """Return the metadata that was read last; reads it the first time."""

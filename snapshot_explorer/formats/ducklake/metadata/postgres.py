@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
@@ -74,8 +75,9 @@ class PostgresCatalog:
     def check_data_path(self, path: str) -> None:
         """Accept a folder for the data: of a server it is on a store, for which the caller gives the credentials."""
 
-    def __reduce__(self) -> tuple[object, tuple[None, str, str, Limits]]:
-        return _catalog, (None, self.schema, self.shown, self.limits)
+    def __reduce__(self) -> tuple[object, tuple[()]]:
+        catalog = partial(PostgresCatalog, address=None, schema=self.schema, shown=self.shown, limits=self.limits)
+        return catalog, ()
 
     @contextmanager
     def reading(self) -> Iterator[CatalogReader]:
@@ -113,10 +115,6 @@ class PostgresCatalog:
         raise failure  # outside of the handlers: the error may quote the address
 
 
-def _catalog(address: str | None, schema: str, shown: str, limits: Limits) -> PostgresCatalog:
-    return PostgresCatalog(address=address, schema=schema, shown=shown, limits=limits)
-
-
 def postgres_catalog(text: str, limits: Limits) -> PostgresCatalog:
     """Return the catalog at a URL, `postgresql://host/database?metadata_schema=shop`, or a connection string.
 
@@ -138,4 +136,4 @@ def postgres_catalog(text: str, limits: Limits) -> PostgresCatalog:
         port = f":{url.port}" if url.port else ""
         shown = f"postgresql://{url.hostname or ''}{port}{url.path}"
     suffix = "" if schema == _DEFAULT_SCHEMA else f"?{_SCHEMA}={schema}"
-    return _catalog(HiddenText(address), schema, f"{shown}{suffix}", limits)
+    return PostgresCatalog(address=HiddenText(address), schema=schema, shown=f"{shown}{suffix}", limits=limits)

@@ -111,6 +111,20 @@ class DuckLakeMetadata:
         times = self.rows["snapshot"].column("snapshot_time")
         return int(self.snapshot_ids[-1]), len(times), pc.max(times).as_py(), self.uuid
 
+    def is_of(self, reader: CatalogReader) -> bool:
+        """Return whether an open catalog is the one of this metadata, maybe at another state, and not another one.
+
+        Snapshots that both have were committed at the same time, and the table has its uuid.
+        """
+        rows = reader.read("snapshot")
+        shared = np.intersect1d(numbers(rows, "snapshot_id"), self.snapshot_ids)
+        if len(shared):
+            newest = rows.filter(pc.equal(rows.column("snapshot_id"), int(shared[-1])))
+            if self.value_at(int(shared[-1]), "snapshot_time") not in newest.column("snapshot_time").to_pylist():
+                return False
+        uuids = reader.read("table", {"table_id": self.table_id}).column("table_uuid").to_pylist()
+        return not uuids or None in (self.uuid, *uuids) or self.uuid in uuids
+
     @cached_property
     def snapshot_ids(self) -> Ints:
         """The existing snapshots of the catalog, ascending."""

@@ -72,8 +72,15 @@ class Visible:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FilePlan:
-    """The plan of a split of a data file. Picklable."""
+class SplitPlan:
+    """The plan of a split. Picklable."""
+
+    context: Context
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilePlan(SplitPlan):
+    """The plan of a split of a data file."""
 
     path: str
     """The path for `Storage`."""
@@ -88,7 +95,6 @@ class FilePlan:
     mapping: tuple[MappedName, ...] | None
     positions: tuple[LakeField, ...]
     """The columns by position, for a file without ids and without a mapping."""
-    context: Context
 
     @property
     def identity(self) -> Hashable:
@@ -97,14 +103,13 @@ class FilePlan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class InlinedPlan:
-    """The plan of the split of all inlined rows. Picklable."""
+class InlinedPlan(SplitPlan):
+    """The plan of the split of all inlined rows."""
 
     tables: tuple[InlinedTable, ...]
     """The live rows of each inlined table."""
     is_native: bool
     """Whether values have their own types. Otherwise some are text."""
-    context: Context
 
     @property
     def identity(self) -> Hashable:
@@ -237,6 +242,7 @@ def _file_splits(
             rows=rows,
             size_bytes=size,
             live_rows=rows if own is whole else None,
+            delete_files=tuple(file.path for file in own.deletes),
             detail=FilePlan(
                 path=path,
                 location=location,

@@ -1,30 +1,32 @@
 """Rows of a split: of a data file, without deleted and invisible rows, or of the inlined tables."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import pyarrow as pa
 
-from snapshot_explorer.arrow.positions import filter_rows, mask_of, rows_without_columns
-from snapshot_explorer.core.errors import CorruptTableError, InvalidArgumentError
+from snapshot_explorer.arrow.positions import filter_rows, kept_rows, mask_of, rows_without_columns
+from snapshot_explorer.core.errors import CorruptTableError
 from snapshot_explorer.core.records import Predicate, Split
 from snapshot_explorer.core.safe_text import logger_of
 from snapshot_explorer.formats import row_groups
-from snapshot_explorer.formats.corrupt_files import absent_file_error, check_size, named_in_errors
-from snapshot_explorer.formats.ducklake.files.columns import (
-    Projection,
-    columns_like,
-    file_columns,
-    partition_constants,
-    project,
-    projection,
+from snapshot_explorer.formats.corrupt_files import (
+    absent_file_error,
+    check_read,
+    check_size,
+    column_named_in_errors,
+    named_in_errors,
 )
+from snapshot_explorer.formats.ducklake.files.columns import RULES, columns_like, file_columns, partition_constants
 from snapshot_explorer.formats.ducklake.files.deletes import deleted_positions
-from snapshot_explorer.formats.ducklake.metadata.data_types import LakeField, arrow_field, arrow_type
-from snapshot_explorer.formats.ducklake.scan.planning import FilePlan, InlinedPlan
+from snapshot_explorer.formats.ducklake.files.values import cast_texts
+from snapshot_explorer.formats.ducklake.metadata.data_types import LakeField, arrow_field, type_text
+from snapshot_explorer.formats.ducklake.metadata.table_metadata import InlinedTable
+from snapshot_explorer.formats.ducklake.scan.planning import FilePlan, InlinedPlan, SplitPlan
+from snapshot_explorer.formats.files.field_columns import Projection, project, projection, unconverted_columns
 from snapshot_explorer.formats.files.parquet_file import open_parquet
+from snapshot_explorer.formats.split_requests import detail_of, named_fields
 from snapshot_explorer.storage import Storage
 
 log = logger_of(__name__)
@@ -47,14 +49,8 @@ def read_split(
     Args:
         predicate: Row groups in which no row matches it may be left out.
     """
-    if not isinstance(split.detail, InlinedPlan | FilePlan):
-        raise InvalidArgumentError("The split does not belong to a DuckLake table. Use a split of its own plan.")
-    own = {field.name: field for field in split.detail.context.fields}
-    known = {field.name: field for field in HIDDEN} | own
-    unknown = [name for name in names if name not in known]
-    if unknown:
-        raise InvalidArgumentError(f"Unknown column {unknown[0]!r}. Columns: {', '.join(own)}.")
-    return read_fields(storage, split, [known[name] for name in names], predicate)
+    context = detail_of(split, SplitPlan, "DuckLake").context
+    return read_fields(storage, split, named_fields(names, context.fields, HIDDEN), predicate)
 
 
 def read_fields(
@@ -80,77 +76,47 @@ def _file_rows(
         footer = parquet.reader.metadata
         stored = file_columns(parquet.reader.schema_arrow, plan.mapping, plan.positions)
         constants = partition_constants(plan.location, plan.mapping, fields)
-        if not any(column.id == SNAPSHOT.id for column in stored):
+        snapshots = next((column.name for column in stored if column.id == SNAPSHOT.id), None)
+        if snapshots is None:
             if visible.up_to is not None:
                 raise CorruptTableError(
                     f"{shown} has rows of several snapshots, and no column that says which. It is damaged, or the "
                     "catalog is; compare them with a copy."
                 )
             constants[SNAPSHOT.id] = pa.scalar(plan.begin, pa.int64())
-        read = [*fields, SNAPSHOT] if visible.up_to is not None else fields
-        mapping = projection(read, stored, constants, shown)
+        mapping = projection(RULES, fields, stored, constants, f"the data file {plan.path}")
+        names = mapping.names
+        if visible.up_to is not None and snapshots not in names:
+            names = [*names, str(snapshots)]
         deleted = deleted_positions(storage, visible.deletes, visible.inlined_deletes, footer.num_rows, plan.path)
-        log.debug("reading %s of %s", mapping.names, plan.path)
-        matching = row_groups.matching(footer, _as_stored(mapping), _on(predicate, mapping))
+        log.debug("reading %s of %s", names, plan.path)
+        matching = row_groups.matching(footer, unconverted_columns(mapping, RULES), predicate)
         for groups, start, rows in row_groups.runs(footer, matching=matching):
             at = start
-            for batch in parquet.batches(mapping.names, groups, rows):
-                kept = np.ones(batch.num_rows, np.bool_)
-                first, last = np.searchsorted(deleted, (at, at + batch.num_rows))
-                kept[deleted[first:last] - at] = False
+            for batch in parquet.batches(names, groups, rows):
+                kept = kept_rows(deleted, at, batch.num_rows)
                 if visible.first_rows is not None:
                     kept[max(0, visible.first_rows - at) :] = False
-                yield from _kept_rows(plan, batch, mapping, fields, kept, at)
+                if visible.up_to is not None:
+                    kept &= np.asarray(batch.column(snapshots).fill_null(visible.up_to + 1)) <= visible.up_to
+                yield from _kept_rows(plan, batch, mapping, kept, at)
                 at += batch.num_rows
-            if at != start + rows:
-                raise CorruptTableError(
-                    f"{shown} returned {at - start} rows, but {rows} are expected. It is damaged; compare it with "
-                    "a copy of the table."
-                )
+            check_read(shown, at - start, rows)
 
 
 def _kept_rows(
-    plan: FilePlan,
-    batch: pa.RecordBatch,
-    mapping: Projection,
-    fields: Sequence[LakeField],
-    kept: np.ndarray,
-    start: int,
+    plan: FilePlan, batch: pa.RecordBatch, mapping: Projection[LakeField], kept: np.ndarray, start: int
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a batch that are kept and visible.
-
-    Args:
-        kept: Which rows of the batch are kept; those of later snapshots are left out too.
-        start: The position of its first row in the file.
-    """
-    if plan.visible.up_to is not None:
-        source = mapping.targets[-1][1]
-        snapshots = batch.column("" if source is None else source.name)
-        kept &= np.asarray(snapshots.fill_null(plan.visible.up_to + 1)) <= plan.visible.up_to
+    """Yield the rows of a batch that are kept. Its first row has the position `start` in the file."""
     if not kept.any():
         return
     if not kept.all():
         batch = filter_rows(batch, mask_of(kept))
-    arrays = project(batch, mapping)[: len(fields)]
-    for index, (field, source) in enumerate(mapping.targets[: len(fields)]):
+    arrays = project(batch, mapping, batch.num_rows, RULES)
+    for index, (field, source) in enumerate(mapping.targets):
         if field.id == ROW_ID.id and source is None and plan.row_id_start is not None:
             arrays[index] = pa.array(np.flatnonzero(kept) + (plan.row_id_start + start), pa.int64())
-    yield _batch(arrays, fields, batch.num_rows)
-
-
-def _as_stored(mapping: Projection) -> dict[str, pa.Field]:
-    """Return the columns whose values the file has in the type of the table, by their names in the table."""
-    return {
-        field.name: pa.field(source.name, source.type)
-        for field, source in mapping.targets
-        if source is not None and source.type == arrow_type(field)
-    }
-
-
-def _on(predicate: Predicate | None, mapping: Projection) -> Predicate | None:
-    """Return the part of a condition on columns that the file has: defaults and values in the path are not in it."""
-    names = frozenset(field.name for field, source in mapping.targets if source is not None)
-    return None if predicate is None else predicate.on(names)
+    yield _batch(arrays, [field for field, _ in mapping.targets], batch.num_rows)
 
 
 def _inlined_rows(plan: InlinedPlan, fields: Sequence[LakeField]) -> Iterator[pa.RecordBatch]:
@@ -161,12 +127,23 @@ def _inlined_rows(plan: InlinedPlan, fields: Sequence[LakeField]) -> Iterator[pa
     for table in plan.tables:
         columns = [columns_like(field, str(index)) for index, field in enumerate(table.fields)]
         columns += [columns_like(ROW_ID, "row_id"), columns_like(SNAPSHOT, "begin_snapshot")]
-        mapping = projection(fields, columns, {}, f"the inlined table {table.name}")
-        if not plan.is_native:
-            texts = {str(index): field for index, field in enumerate(table.fields)}
-            mapping = replace(mapping, texts=texts)
+        mapping = projection(RULES, fields, columns, {}, f"the inlined table {table.name}")
         for batch in table.rows.combine_chunks().to_batches():
-            yield _batch(project(batch, mapping), fields, batch.num_rows)
+            values = batch if plan.is_native else _typed(batch, table, mapping)
+            yield _batch(project(values, mapping, batch.num_rows, RULES), fields, batch.num_rows)
+
+
+def _typed(batch: pa.RecordBatch, table: InlinedTable, mapping: Projection[LakeField]) -> pa.RecordBatch:
+    """Return inlined rows with the values that the catalog has as text in the types of data files."""
+    columns = []
+    for name in mapping.names:
+        values = batch.column(name)
+        if name.isdecimal() and pa.types.is_string(values.type):
+            field = table.fields[int(name)]
+            with column_named_in_errors(field.name, type_text(field), mapping.shown):
+                values = cast_texts(values, field)
+        columns.append(values)
+    return pa.RecordBatch.from_arrays(columns, names=mapping.names)
 
 
 def _batch(arrays: Sequence[pa.Array], fields: Sequence[LakeField], rows: int) -> pa.RecordBatch:

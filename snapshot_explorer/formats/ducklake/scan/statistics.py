@@ -31,17 +31,16 @@ _FLOATS = frozenset(("float32", "float64"))
 def file_bounds(log: DuckLakeLog, metadata: DuckLakeMetadata, files: pa.Table, fields: Sequence[LakeField]) -> Bounds:
     """Return the bounds of files in columns, by the names of the columns. Opens the catalog once.
 
-    They also cover rows that are deleted, or that a version does not see. All are unknown if the catalog no longer has
-    the newest snapshot of the metadata, by its time: it may be another catalog, in which ids mean other files.
+    They also cover rows that are deleted, or that a version does not see. All are unknown if the catalog was replaced
+    by another one, in which ids mean other files.
 
     Args:
         files: Rows of ducklake_data_file.
     """
-    ids, newest = single_chunk(files.column("data_file_id")), int(metadata.snapshot_ids[-1])
+    ids = single_chunk(files.column("data_file_id"))
     columns = {}
     with log.place.file.reading() as reader:
-        known = reader.read("snapshot", {"snapshot_id": newest}).column("snapshot_time").to_pylist()
-        is_same = known == [metadata.value_at(newest, "snapshot_time")]
+        is_same = metadata.is_of(reader)
         for field in fields:
             unknown = pa.nulls(len(files), arrow_type(field))
             columns[field.name] = unknown, unknown, pa.nulls(len(files), pa.int64())

@@ -5,16 +5,17 @@ A column that a file lacks is null. Values of another type are cast if Hudi's re
 Source: hudi "Schema Evolution"; hudi AvroSchemaCompatibility, HoodieArrayWritableAvroUtils.
 """
 
+from collections.abc import Sequence
+from functools import partial
+
 import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow import int96, vectors
-from snapshot_explorer.arrow.nesting import as_list, plain, with_entries, with_fields, with_items
-from snapshot_explorer.core import resources
-from snapshot_explorer.core.errors import CorruptTableError, UnsupportedFeatureError
-from snapshot_explorer.core.hints import Message
-from snapshot_explorer.formats.features import LEAVE_OUT, refusal
+from snapshot_explorer.arrow.nesting import parts_of, plain, with_parts
+from snapshot_explorer.formats.corrupt_files import column_named_in_errors
+from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.hudi import features
 from snapshot_explorer.formats.hudi.metadata.types import HudiField, HudiType, arrow_type, type_text
 
@@ -25,23 +26,14 @@ def column(values: pa.Array | None, field: HudiField, rows: int, path: str) -> p
     """Return a file's column with the table's type; nulls if the file lacks it."""
     if values is None:
         return pa.nulls(rows, arrow_type(field.type))
-    try:
+    with column_named_in_errors(
+        field.name,
+        type_text(field.type),
+        f"the file {path}",
+        readers="Hudi's own engines",
+        advice="Compare the file with a copy of the table.",
+    ):
         return conform(values, field.type)
-    except UnsupportedFeatureError as error:
-        raise UnsupportedFeatureError(
-            Message(
-                f"The column {field.name!r} of the file {path} cannot be read as {type_text(field.type)}: {error}. "
-                "Leave the column out with ",
-                LEAVE_OUT,
-                ", or read it with Hudi's own engines.",
-            )
-        ) from error
-    except (pa.ArrowException, ValueError, KeyError) as error:
-        resources.check(error, f"The file {path} could not be read")
-        raise CorruptTableError(
-            f"The column {field.name!r} of the file {path} cannot be read as {type_text(field.type)}: {error}. Compare "
-            "the file with a copy of the table."
-        ) from error
 
 
 def is_exact(stored: pa.DataType, data_type: HudiType) -> bool:
@@ -57,10 +49,11 @@ def conform(values: pa.Array, data_type: HudiType) -> pa.Array:
     """
     target = arrow_type(data_type)
     values = plain(values)
-    if data_type.root == "record":
-        return _record(values, data_type, target)
-    if data_type.element is not None:
-        return _items(values, data_type, data_type.element, target)
+    if data_type.root == "record" or data_type.element is not None:
+        result = with_parts(values, target, partial(_part, data_type, [part.name for part in parts_of(values.type)]))
+        if result is None:
+            raise refusal(features.TYPE_CHANGES, stored=values.type, type=type_text(data_type))
+        return result
     if values.type == target:
         return values
     if pa.types.is_null(values.type):
@@ -68,28 +61,13 @@ def conform(values: pa.Array, data_type: HudiType) -> pa.Array:
     return _convert(values, data_type, target)
 
 
-def _record(values: pa.Array, data_type: HudiType, target: pa.StructType) -> pa.Array:
-    if not isinstance(values, pa.StructArray):
-        raise _unread(values, data_type)
-    names = [part.name for part in values.type]
-    children = [
-        conform(values.field(names.index(part.name)), part.type)
-        if part.name in names
-        else pa.nulls(len(values), arrow_type(part.type))
-        for part in data_type.fields
-    ]
-    return with_fields(values, target, children)
-
-
-def _items(values: pa.Array, data_type: HudiType, element: HudiType, target: pa.DataType) -> pa.Array:
-    if data_type.root == "map":
-        if not isinstance(values, pa.MapArray):
-            raise _unread(values, data_type)
-        return with_entries(values, target, values.keys.cast(pa.string()), conform(values.items, element))
-    if isinstance(values, pa.MapArray) or not hasattr(values.type, "value_type"):
-        raise _unread(values, data_type)
-    values = as_list(values)
-    return with_items(values, target, conform(values.values, element))
+def _part(data_type: HudiType, names: Sequence[str], index: int, stored: Sequence[pa.Array]) -> pa.Array | None:
+    """Return a part of nested values, by its name in records; None for a field that they lack."""
+    if data_type.element is not None:
+        is_key = data_type.root == "map" and not index
+        return stored[index].cast(pa.string()) if is_key else conform(stored[index], data_type.element)
+    field = data_type.fields[index]
+    return conform(stored[names.index(field.name)], field.type) if field.name in names else None
 
 
 def _convert(values: pa.Array, data_type: HudiType, target: pa.DataType) -> pa.Array:
@@ -152,11 +130,6 @@ def _is_fixed(stored: pa.DataType, data_type: HudiType) -> bool:
 def _is_text(stored: pa.DataType) -> bool:
     is_text = pa.types.is_string(stored) or pa.types.is_large_string(stored)
     return bool(is_text or pa.types.is_binary(stored) or pa.types.is_large_binary(stored))
-
-
-def _unread(values: pa.Array, data_type: HudiType) -> UnsupportedFeatureError:
-    """Return the error for nested values of another type than the table's."""
-    return refusal(features.TYPE_CHANGES, stored=values.type, type=type_text(data_type))
 
 
 def _widen(values: pa.Array) -> pa.Array:

@@ -7,7 +7,6 @@ from itertools import chain, islice
 import pyarrow as pa
 
 from snapshot_explorer.arrow.positions import rows_without_columns
-from snapshot_explorer.core.errors import InvalidArgumentError
 from snapshot_explorer.core.records import Predicate, Split
 from snapshot_explorer.formats.hudi.files.data_files import read_base
 from snapshot_explorer.formats.hudi.files.log_files import read_logs
@@ -15,6 +14,7 @@ from snapshot_explorer.formats.hudi.metadata.types import HudiField, arrow_field
 from snapshot_explorer.formats.hudi.scan.merge import SliceMerge
 from snapshot_explorer.formats.hudi.scan.meta_columns import FIELDS, IS_DELETED, OPERATION
 from snapshot_explorer.formats.hudi.scan.plans import HudiPlan, LogMerge
+from snapshot_explorer.formats.split_requests import detail_of, named_fields
 from snapshot_explorer.storage import Storage
 
 
@@ -30,10 +30,8 @@ def read(
         predicate: Row groups in which no row matches it may be left out, except in slices with log files: statistics of
             the base file do not describe their rows.
     """
-    plan = split.detail
-    if not isinstance(plan, HudiPlan):
-        raise InvalidArgumentError("The split does not belong to a Hudi table. Use a split of its own plan.")
-    fields = _fields(plan, columns)
+    plan = detail_of(split, HudiPlan, "Hudi")
+    fields = named_fields(columns, plan.fields, FIELDS.values())
     constants = dict(plan.partition)
     stored = [field for field in fields if field.name not in constants]
     if plan.merge is not None:
@@ -44,14 +42,6 @@ def read(
         batches = (batch for file in plan.bases for batch in read_base(storage, file, stored, predicate))
     for batch in batches:
         yield complete_columns(batch, fields, plan)
-
-
-def _fields(plan: HudiPlan, columns: Sequence[str]) -> list[HudiField]:
-    known = {field.name: field for field in plan.fields}
-    for name in columns:
-        if name not in known and name not in FIELDS:
-            raise InvalidArgumentError(f"Unknown column {name!r}. Columns: {', '.join(known)}.")
-    return [known.get(name) or FIELDS[name] for name in columns]
 
 
 def _merge(storage: Storage, plan: HudiPlan, merge: LogMerge, fields: Sequence[HudiField]) -> Iterator[pa.RecordBatch]:

@@ -3,10 +3,8 @@
 Source: iceberg Puffin specification, "deletion-vector-v1 blob type"; `BitmapPositionDeleteIndex`.
 """
 
-import zlib
 from dataclasses import dataclass
 
-from snapshot_explorer.arrow import roaring
 from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.arrow.roaring import Positions
 from snapshot_explorer.core.errors import CorruptTableError, MissingFileError, SnapshotExplorerError
@@ -14,12 +12,12 @@ from snapshot_explorer.core.safe_text import logger_of
 from snapshot_explorer.formats import json_text
 from snapshot_explorer.formats.corrupt_files import absent_file_error, check_size, unreadable_error
 from snapshot_explorer.formats.features import refusal
+from snapshot_explorer.formats.files.vector_blobs import checked_body, positions_of
 from snapshot_explorer.formats.iceberg import features
 from snapshot_explorer.storage import Storage
 
 log = logger_of(__name__)
 
-_MAGIC = bytes.fromhex("d1d33964")
 _WORD = 4
 _MIN_BYTES = 3 * _WORD + 8
 _MAX_BYTES = 1 << 28
@@ -131,14 +129,7 @@ def _positions(blob: bytes, vector: IcebergVector, rows: int | None) -> Position
     length = int.from_bytes(blob[:_WORD], "big")
     if length != len(blob) - 2 * _WORD:
         raise CorruptBytesError(f"its length is {length}, but the manifest records {len(blob) - 2 * _WORD}")
-    body, check = blob[_WORD:-_WORD], blob[-_WORD:]
-    if body[:_WORD] != _MAGIC:
-        raise CorruptBytesError(f"its magic number {body[:_WORD].hex()} is unknown")
-    if zlib.crc32(body) != int.from_bytes(check, "big"):
-        raise CorruptBytesError("its checksum does not match")
-    result, end = roaring.decode_64(body, _WORD, _MAX_POSITION if rows is None else rows)
-    if end != len(body):
-        raise CorruptBytesError(f"{len(body) - end} bytes follow the bitmap")
+    result = positions_of(checked_body(blob), _MAX_POSITION if rows is None else rows)
     if len(result) != vector.cardinality:
         raise CorruptBytesError(f"it deletes {len(result)} rows, but the manifest records {vector.cardinality}")
     return result

@@ -69,6 +69,12 @@ class Deletes:
     equality: tuple[EqualitySet, ...] = ()
     """Sets of equality delete files of which at least one applies."""
 
+    @property
+    def locations(self) -> tuple[str, ...]:
+        """The files with positions."""
+        vector = () if self.vector is None else (self.vector.location,)
+        return (*vector, *(file.location for file in self.positions))
+
     def identity(self, sequence_number: int) -> Hashable:
         """Return a value that is equal if the same rows of a file with this sequence number are deleted."""
         positions = tuple(file.location for file in self.positions)

@@ -15,7 +15,8 @@ from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.arrow.maps import values_of
 from snapshot_explorer.arrow.roaring import NOTHING, Positions
 from snapshot_explorer.core.errors import CorruptTableError
-from snapshot_explorer.formats.iceberg.files.columns import projection
+from snapshot_explorer.formats.files.field_columns import projection
+from snapshot_explorer.formats.iceberg.files.columns import RULES
 from snapshot_explorer.formats.iceberg.files.data_files import (
     File,
     IcebergOpenFile,
@@ -111,7 +112,7 @@ def _name(path: bytes) -> bytes:
 
 def _content(source: IcebergOpenFile) -> tuple[pa.DictionaryArray, Positions]:
     """Return the paths and positions of a delete file. The dictionary contains each path once."""
-    columns = projection((_PATH, _POSITION), source.fields, {}, source.file.location)
+    columns = projection(RULES, (_PATH, _POSITION), source.fields, {}, f"the file {source.file.location}")
     path_name, position_name = (stored.name for _, stored in columns.targets if stored is not None)
     paths, positions = [pa.array([], pa.string()).dictionary_encode()], [NOTHING]
     for batch in batches(source, columns, None, source.rows, size=_BATCH_ROWS):

@@ -1,206 +1,51 @@
-"""Columns of a data file as columns of the table: found by field id at every depth, cast to the table's types.
+"""Values of data files, cast to the types of the table's columns.
 
 Source: iceberg specification, "Column Projection", "Schema Evolution", "Default values".
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow import int96, variants
-from snapshot_explorer.arrow.nesting import TEXTS, as_list, plain, with_entries, with_fields, with_items
-from snapshot_explorer.core import resources
+from snapshot_explorer.arrow.nesting import TEXTS
 from snapshot_explorer.core.errors import CorruptTableError, UnsupportedFeatureError
-from snapshot_explorer.core.hints import Message
-from snapshot_explorer.formats.features import FILES_OF_OTHER_TYPES, LEAVE_OUT, refusal
 from snapshot_explorer.formats.files import variant_columns
-from snapshot_explorer.formats.iceberg.files.field_ids import FileField
+from snapshot_explorer.formats.files.field_columns import FieldRules, other_type
 from snapshot_explorer.formats.iceberg.metadata.data_types import IcebergDataType, IcebergField, arrow_type, type_text
 from snapshot_explorer.formats.iceberg.metadata.values import default_value, single_values, uuid_texts
 from snapshot_explorer.formats.spatial import SPATIAL
 
-Constants = Mapping[int, pa.Scalar]
 _UUID_BYTES = 16
 
 
-@dataclass(frozen=True, slots=True)
-class Projection:
-    """The mapping from the columns of a data file to columns of the table."""
-
-    targets: tuple[tuple[IcebergField, FileField | None], ...]
-    """Requested columns in order, each with its column in the file; None if the file lacks it or it is constant."""
-    constants: Constants
-    path: str
-    names: list[str]
-    """The columns of the file to read, each once."""
-    is_exact: bool
-    """Whether the requested columns equal the columns to read, with the same order, names and values."""
-
-
-def projection(
-    fields: Sequence[IcebergField], stored_fields: Sequence[FileField], constants: Constants, path: str
-) -> Projection:
-    """Return the mapping from the columns of a data file to requested columns.
-
-    Args:
-        constants: Columns that are constant, even if the file contains other values.
-    """
-    by_id = _by_id(stored_fields, path)
-    names = [field.name for field in stored_fields]
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise CorruptTableError(f"The data file {path} has two columns {twice!r}. Compare it with a copy of the table.")
-    targets = tuple(
-        (field, None if field.id in constants or field.type.root == "unknown" else by_id.get(field.id))
-        for field in fields
-    )
-    for field, source in targets:
-        if source is None and field.id not in constants:
-            _check_optional(field, path)
-    to_read = list(dict.fromkeys(source.name for _, source in targets if source is not None))
-    is_exact = len(to_read) == len(targets) and all(
-        source is not None and source.name == field.name and _is_exact(source.type, field.type)
-        for field, source in targets
-    )
-    return Projection(targets, constants, path, to_read, is_exact=is_exact)
-
-
-def _by_id(stored_fields: Sequence[FileField], path: str) -> dict[int, FileField]:
-    result = {field.id: field for field in stored_fields if field.id is not None}
-    if len(result) < sum(field.id is not None for field in stored_fields):
-        raise CorruptTableError(
-            f"The data file {path} has two columns with one field id. It may be damaged; compare it with a copy of the "
-            "table."
-        )
-    return result
-
-
-def _check_optional(field: IcebergField, path: str) -> None:
+def _check_optional(field: IcebergField, shown: str) -> None:
     """Check that a file may lack a column.
 
     Source: iceberg specification, "Column Projection"; `BaseParquetReaders` ("Missing required field").
     """
     if field.required and field.initial_default is None and field.type.root != "unknown":
         raise CorruptTableError(
-            f"The data file {path} has no column with the id {field.id}, and the column {field.name!r} is required and "
-            "has no default. The file may have been written for another table; compare it with a copy of the table."
+            f"{shown[:1].upper()}{shown[1:]} has no column with the id {field.id}, and the column {field.name!r} is "
+            "required and has no default. The file may have been written for another table; compare it with a copy of "
+            "the table."
         )
 
 
-def project(batch: pa.RecordBatch, projection: Projection, rows: int) -> list[pa.Array]:
-    """Return the requested columns of rows of a data file, in the Arrow types of the table.
-
-    Args:
-        batch: Rows with the columns `projection.names`, and maybe others.
-    """
-    result = []
-    for field, source in projection.targets:
-        if source is None:
-            result.append(_absent(field, projection.constants, rows))
-            continue
-        try:
-            result.append(_conform(batch.column(source.name), field, source, projection))
-        except CorruptTableError:
-            raise
-        except UnsupportedFeatureError as error:
-            raise UnsupportedFeatureError(
-                Message(
-                    f"The column {field.name!r} of the data file {projection.path} cannot be read as "
-                    f"{type_text(field.type)}: {error}. Leave the column out with ",
-                    LEAVE_OUT,
-                    ", or read it with Iceberg's own readers.",
-                )
-            ) from error
-        except (pa.ArrowException, KeyError, ValueError) as error:
-            resources.check(error, f"The data file {projection.path} could not be read")
-            if "out of range" in str(error) and pa.types.is_timestamp(arrow_type(field.type)):
-                raise
-            raise CorruptTableError(
-                f"The column {field.name!r} of the data file {projection.path} cannot be read as "
-                f"{type_text(field.type)}: {error}."
-            ) from error
-    return result
+def _default(field: IcebergField) -> pa.Scalar | None:
+    if field.initial_default is None or field.type.root in ("unknown", "variant"):
+        return None
+    return default_value(field, field.initial_default)
 
 
-def _absent(field: IcebergField, constants: Constants, rows: int) -> pa.Array:
-    """Return a column that is not read from the file: its constant, its initial default, or nulls."""
-    if field.id in constants:
-        # A partition value has the column's current type, which an older schema may have in a narrower form.
-        value = constants[field.id]
-        target = arrow_type(field.type)
-        return pa.repeat(value if value.type == target else value.cast(target), rows)
-    if field.initial_default is not None and field.type.root not in ("unknown", "variant"):
-        return pa.repeat(default_value(field, field.initial_default), rows)
-    return pa.nulls(rows, arrow_type(field.type))
-
-
-def _is_exact(stored: pa.DataType, data_type: IcebergDataType) -> bool:
-    """Return whether values of a file need no conversion to the type of the table's column."""
-    return (
-        bool(stored == arrow_type(data_type)) and not data_type.fields and data_type.root not in ("variant", "unknown")
-    )
-
-
-def _conform(values: pa.Array, field: IcebergField, source: FileField, projection: Projection) -> pa.Array:
-    data_type = field.type
-    target = arrow_type(data_type)
-    if _is_exact(values.type, data_type):
-        return values
-    values = plain(values)
-    match data_type.root:
-        case "struct":
-            return _struct(values, data_type, source, projection)
-        case "list":
-            return _list(values, data_type, source, projection)
-        case "map":
-            return _map(values, data_type, source, projection)
-        case "variant":
-            return _variant(values, data_type, target)
-        case "unknown":
-            return pa.nulls(len(values))
-    return _ATOMS[data_type.root](values, data_type, target)
+def _convert(values: pa.Array, field: IcebergField) -> pa.Array:
+    return _ATOMS[field.type.root](values, field.type, arrow_type(field.type))
 
 
 def _other_type(values: pa.Array, data_type: IcebergDataType) -> UnsupportedFeatureError:
-    return refusal(FILES_OF_OTHER_TYPES, stored=values.type, type=type_text(data_type))
-
-
-def _struct(values: pa.Array, data_type: IcebergDataType, source: FileField, projection: Projection) -> pa.Array:
-    if not isinstance(values, pa.StructArray):
-        raise _other_type(values, data_type)
-    by_id = {child.id: index for index, child in enumerate(source.children) if child.id is not None}
-    # Below a null struct, Avro files have empty values that are not null.
-    stored = values.flatten() if values.null_count else [values.field(index) for index in range(values.type.num_fields)]
-    children = []
-    for field in data_type.fields:
-        index = None if field.id in projection.constants or field.type.root == "unknown" else by_id.get(field.id)
-        if index is None:
-            if field.id not in projection.constants:
-                _check_optional(field, projection.path)
-            children.append(_absent(field, projection.constants, len(values)))
-        else:
-            children.append(_conform(stored[index], field, source.children[index], projection))
-    return with_fields(values, arrow_type(data_type), children)
-
-
-def _list(values: pa.Array, data_type: IcebergDataType, source: FileField, projection: Projection) -> pa.Array:
-    if isinstance(values, pa.MapArray) or not hasattr(values.type, "value_type"):
-        raise _other_type(values, data_type)
-    values = as_list(values)
-    items = _conform(values.values, data_type.fields[0], source.children[0], projection)
-    return with_items(values, arrow_type(data_type), items)
-
-
-def _map(values: pa.Array, data_type: IcebergDataType, source: FileField, projection: Projection) -> pa.Array:
-    if not isinstance(values, pa.MapArray):
-        raise _other_type(values, data_type)
-    key, value = data_type.fields
-    keys = _conform(values.keys, key, source.children[0], projection)
-    items = _conform(values.items, value, source.children[1], projection)
-    return with_entries(values, arrow_type(data_type), keys, items)
+    return other_type(values, type_text(data_type))
 
 
 def _variant(values: pa.Array, data_type: IcebergDataType, target: pa.StructType) -> pa.Array:
@@ -325,4 +170,15 @@ _ATOMS: Mapping[str, Callable[[pa.Array, IcebergDataType, pa.DataType], pa.Array
     "uuid": _uuid,
     "fixed": _fixed,
     **dict.fromkeys(SPATIAL, _spatial),
+    "variant": _variant,
+    "unknown": lambda values, _, target: pa.nulls(len(values), target),
 }
+RULES: FieldRules[IcebergField] = FieldRules(
+    arrow_type=lambda field: arrow_type(field.type),
+    type_text=lambda field: type_text(field.type),
+    parts=lambda field: field.type.fields,
+    convert=_convert,
+    default=_default,
+    check_absent=_check_optional,
+    readers="Iceberg's own readers",
+)

@@ -13,17 +13,31 @@ from snapshot_explorer.arrow import parquet_batches
 from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.arrow.positions import batches_without_columns
 from snapshot_explorer.arrow.roaring import Positions
-from snapshot_explorer.core.errors import CorruptTableError, SnapshotExplorerError
+from snapshot_explorer.core.errors import SnapshotExplorerError
 from snapshot_explorer.core.records import Predicate
 from snapshot_explorer.core.safe_text import logger_of
 from snapshot_explorer.formats import row_groups
 from snapshot_explorer.formats.avro.container import Container, read_container
-from snapshot_explorer.formats.corrupt_files import absent_file_error, check_rows, check_size, named_in_errors
+from snapshot_explorer.formats.corrupt_files import (
+    absent_file_error,
+    check_read,
+    check_rows,
+    check_size,
+    named_in_errors,
+)
+from snapshot_explorer.formats.files.field_columns import (
+    Constants,
+    FileField,
+    Projection,
+    project,
+    projection,
+    unconverted_columns,
+)
 from snapshot_explorer.formats.files.orc_file import OrcFile
 from snapshot_explorer.formats.files.parquet_file import ParquetFile, open_parquet
-from snapshot_explorer.formats.iceberg.files.columns import Constants, Projection, project, projection
-from snapshot_explorer.formats.iceberg.files.field_ids import FileField, IdRules, file_fields, stores_ids
-from snapshot_explorer.formats.iceberg.metadata.data_types import IcebergField, arrow_type
+from snapshot_explorer.formats.iceberg.files.columns import RULES
+from snapshot_explorer.formats.iceberg.files.field_ids import IdRules, file_fields, stores_ids
+from snapshot_explorer.formats.iceberg.metadata.data_types import IcebergField
 from snapshot_explorer.storage import Storage, load_of
 
 log = logger_of(__name__)
@@ -94,7 +108,7 @@ class Layouts:
 
     def __init__(self) -> None:
         self._last: tuple[pa.Schema, IdRules, tuple[FileField, ...]] | None = None
-        self._projection: tuple[Sequence[IcebergField], tuple[FileField, ...], Projection] | None = None
+        self._projection: tuple[Sequence[IcebergField], tuple[FileField, ...], Projection[IcebergField]] | None = None
 
     def fields(self, schema: pa.Schema, rules: IdRules, path: str) -> tuple[FileField, ...]:
         """Return the columns of a parquet file; see `file_fields`."""
@@ -107,7 +121,7 @@ class Layouts:
 
     def projection(
         self, fields: Sequence[IcebergField], stored: tuple[FileField, ...], constants: Constants, path: str
-    ) -> Projection:
+    ) -> Projection[IcebergField]:
         """Return the mapping from the columns of a file to requested columns; see `projection`."""
         last = self._projection
         if (
@@ -116,9 +130,8 @@ class Layouts:
             and last[1] is stored
             and last[2].constants.keys() == constants.keys()
         ):
-            known = last[2]
-            return Projection(known.targets, constants, path, known.names, is_exact=known.is_exact)
-        result = projection(fields, stored, constants, path)
+            return last[2].of(constants, f"the data file {path}")
+        result = projection(RULES, fields, stored, constants, f"the data file {path}")
         self._projection = fields, stored, result
         return result
 
@@ -281,18 +294,14 @@ def read(
         at = start
         for batch in batches(open_file, columns, groups, rows, size=size):
             is_exact = columns.is_exact and batch.schema.names == columns.names
-            values = batch if is_exact else project(batch, columns, batch.num_rows)
+            values = batch if is_exact else project(batch, columns, batch.num_rows, RULES)
             yield Rows(start=at, count=batch.num_rows, values=values)
             at += batch.num_rows
-        if at != start + rows:
-            raise CorruptTableError(
-                f"The file {open_file.file.location} returned {at - start} rows, but {rows} are expected. It is "
-                "damaged; compare it with a copy of the table."
-            )
+        check_read(f"The file {open_file.file.location}", at - start, rows)
 
 
 def _runs(
-    open_file: IcebergOpenFile, columns: Projection, keep: Positions | None, predicate: Predicate | None
+    open_file: IcebergOpenFile, columns: Projection[IcebergField], keep: Positions | None, predicate: Predicate | None
 ) -> Iterator[tuple[list[int] | None, int, int]]:
     """Yield row groups to read together: their numbers, None for all; the position of the first row; the row count."""
     reader = open_file.reader
@@ -301,17 +310,14 @@ def _runs(
         yield None, 0, open_file.rows
         return
     metadata = reader.reader.metadata
-    as_stored = {
-        field.name: pa.field(stored.name, stored.type)
-        for field, stored in columns.targets
-        if stored is not None and stored.type == arrow_type(field.type)
-    }
-    yield from row_groups.runs(metadata, keep, row_groups.matching(metadata, as_stored, predicate))
+    yield from row_groups.runs(
+        metadata, keep, row_groups.matching(metadata, unconverted_columns(columns, RULES), predicate)
+    )
 
 
 def batches(
     open_file: IcebergOpenFile,
-    columns: Projection,
+    columns: Projection[IcebergField],
     groups: list[int] | None,
     rows: int,
     *,
@@ -345,7 +351,7 @@ def batches(
             yield from reader.reader.iter_batches(size, row_groups=groups, columns=names, use_threads=rows > BATCH_ROWS)
 
 
-def _micros(columns: Projection) -> frozenset[str]:
+def _micros(columns: Projection[IcebergField]) -> frozenset[str]:
     """Return the columns of a file whose times are in microseconds in the table."""
     return frozenset(
         stored.name

@@ -12,25 +12,13 @@ import pyarrow as pa
 from snapshot_explorer.core.errors import CorruptTableError
 from snapshot_explorer.formats import json_text
 from snapshot_explorer.formats.features import refusal
+from snapshot_explorer.formats.files.field_columns import FileField, file_field, has_id
 from snapshot_explorer.formats.iceberg import features
 from snapshot_explorer.formats.iceberg.metadata.data_types import IcebergField
 from snapshot_explorer.formats.iceberg.metadata.schema import IcebergSchema
 
 NAME_MAPPING = "schema.name-mapping.default"
-_KEYS = (b"PARQUET:field_id", b"iceberg.id")
 _ELEMENTS, _ENTRIES = ("element",), ("key", "value")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileField:
-    """A column of a data file, or a part of one."""
-
-    id: int | None
-    name: str
-    type: pa.DataType
-    """The Arrow type that its reader returns."""
-    children: "tuple[FileField, ...]" = ()
-    """Fields of a struct; the element of a list; key and value of a map."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,8 +87,8 @@ def file_fields(schema: pa.Schema, rules: IdRules, path: str, *, by_position: bo
         rules: How columns get ids in files without any.
         by_position: Whether Iceberg finds columns without ids by their position.
     """
-    fields = tuple(_field(field) for field in schema)
-    if any(_has_id(field) for field in fields) or not fields:
+    fields = tuple(file_field(field) for field in schema)
+    if any(has_id(field) for field in fields) or not fields:
         return fields
     if rules.mapping is not None:
         return tuple(_with_mapping(field, rules.mapping) for field in fields)
@@ -111,29 +99,7 @@ def file_fields(schema: pa.Schema, rules: IdRules, path: str, *, by_position: bo
 
 def stores_ids(schema: pa.Schema) -> bool:
     """Return whether a column of a data file has a field id of its own; True for a file without columns."""
-    return not schema.names or any(_has_id(_field(field)) for field in schema)
-
-
-def _field(field: pa.Field) -> FileField:
-    metadata = field.metadata or {}
-    number = next((metadata[key] for key in _KEYS if key in metadata), None)
-    children: Sequence[pa.Field] = ()
-    if pa.types.is_struct(field.type):
-        children = list(field.type)
-    elif pa.types.is_map(field.type):
-        children = (field.type.key_field, field.type.item_field)
-    elif hasattr(field.type, "value_field"):
-        children = (field.type.value_field,)
-    return FileField(
-        id=int(number) if number is not None and number.lstrip(b"-").isdigit() else None,
-        name=field.name,
-        type=field.type,
-        children=tuple(_field(child) for child in children),
-    )
-
-
-def _has_id(field: FileField) -> bool:
-    return field.id is not None or any(_has_id(child) for child in field.children)
+    return not schema.names or any(has_id(file_field(field)) for field in schema)
 
 
 def _with_mapping(field: FileField, mapping: Sequence[MappedField]) -> FileField:

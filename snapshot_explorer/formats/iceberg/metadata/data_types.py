@@ -7,7 +7,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from snapshot_explorer.core.records import FieldIds
 from snapshot_explorer.formats import json_text
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.iceberg import features
@@ -186,17 +185,6 @@ def arrow_type(data_type: IcebergDataType) -> pa.DataType:
             key, value = data_type.fields
             return pa.map_(arrow_type(key.type), arrow_field(value))
     raise refusal(features.UNREAD_TYPES, type=data_type.root)
-
-
-def field_ids(field: IcebergField) -> FieldIds:
-    """Return the ids of a field and of the fields in its type; elements, keys and values have none."""
-    return FieldIds(id=field.id, parts=_parts(field.type))
-
-
-def _parts(data_type: IcebergDataType) -> tuple[FieldIds, ...]:
-    if data_type.root == "struct":
-        return tuple(field_ids(field) for field in data_type.fields)
-    return tuple(FieldIds(id=None, parts=_parts(field.type)) for field in data_type.fields)
 
 
 def arrow_field(field: IcebergField) -> pa.Field:

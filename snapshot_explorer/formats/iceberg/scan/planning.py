@@ -310,6 +310,7 @@ def _splits(
             rows=rows,
             size_bytes=size_bytes,
             live_rows=_live_row_count(rows, deletes),
+            delete_files=deletes.locations,
             detail=IcebergPlan(
                 path=path,
                 file=file,

@@ -10,9 +10,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from snapshot_explorer.arrow.chunks import under
-from snapshot_explorer.arrow.positions import filter_rows, mask_of, rows_without_columns
+from snapshot_explorer.arrow.positions import filter_rows, kept_rows, mask_of, rows_without_columns
 from snapshot_explorer.arrow.roaring import Positions
-from snapshot_explorer.core.errors import InvalidArgumentError
 from snapshot_explorer.core.records import Predicate, Split
 from snapshot_explorer.formats.iceberg.deletes.equality import DeletedRows, EqualityColumn, comparable_values, leaf
 from snapshot_explorer.formats.iceberg.deletes.reading import DeleteReader
@@ -21,6 +20,7 @@ from snapshot_explorer.formats.iceberg.metadata.data_types import IcebergField, 
 from snapshot_explorer.formats.iceberg.scan import metadata_columns
 from snapshot_explorer.formats.iceberg.scan.metadata_columns import LINEAGE, POSITION
 from snapshot_explorer.formats.iceberg.scan.plans import Context, IcebergPlan
+from snapshot_explorer.formats.split_requests import detail_of, named_fields
 from snapshot_explorer.storage import Storage
 
 Mask = npt.NDArray[np.bool_]
@@ -87,7 +87,11 @@ class RowReader:
             read_columns = _ReadColumns.of(read_columns.fields, live.lookups)
         for rows in self._stored_rows(plan, read_columns, keep, predicate):
             kept = (
-                _listed(rows, keep) if keep is not None else live.mask(rows, read_columns) if live is not None else None
+                kept_rows(keep, rows.start, rows.count, are_kept=True)
+                if keep is not None
+                else live.mask(rows, read_columns)
+                if live is not None
+                else None
             )
             yield from _masked(_batch(rows, read_columns, plan), kept)
 
@@ -160,10 +164,8 @@ class _Live:
     def mask(self, rows: Rows, read_columns: "_ReadColumns") -> Mask | None:
         kept: Mask | None = None
         if len(self.deleted):
-            first, last = np.searchsorted(self.deleted, (rows.start, rows.start + rows.count))
-            if first < last:
-                kept = np.ones(rows.count, np.bool_)
-                kept[self.deleted[first:last] - rows.start] = False
+            own = kept_rows(self.deleted, rows.start, rows.count)
+            kept = None if own.all() else own
         for lookup in self.lookups:
             is_deleted = lookup.rows.contains(read_columns.keys(lookup, rows), self.sequence_number)
             if is_deleted.any():
@@ -212,27 +214,15 @@ class _ReadColumns:
 
 def plan_of(split: Split) -> IcebergPlan:
     """Return the plan of a split."""
-    if not isinstance(split.detail, IcebergPlan):
-        raise InvalidArgumentError("The split does not belong to an Iceberg table. Use a split of its own plan.")
-    return split.detail
+    return detail_of(split, IcebergPlan, "Iceberg")
 
 
 def fields_of(context: Context, columns: Sequence[str]) -> list[IcebergField]:
     """Return the requested columns."""
-    known = {field.name: field for field in context.schema.fields}
-    unknown = [name for name in columns if name not in known]
-    hidden = {field.name: field for field in metadata_columns.metadata_fields(unknown, has_row_ids=context.has_row_ids)}
-    for name in unknown:
-        if name not in hidden:
-            raise InvalidArgumentError(f"Unknown column {name!r}. Columns: {', '.join(known)}.")
-    return [known.get(name) or hidden[name] for name in columns]
-
-
-def _listed(rows: Rows, positions: Positions) -> Mask:
-    first, last = np.searchsorted(positions, (rows.start, rows.start + rows.count))
-    kept = np.zeros(rows.count, np.bool_)
-    kept[positions[first:last] - rows.start] = True
-    return kept
+    own = {field.name for field in context.schema.fields}
+    unknown = [name for name in columns if name not in own]
+    hidden = metadata_columns.metadata_fields(unknown, has_row_ids=context.has_row_ids)
+    return named_fields(columns, context.schema.fields, hidden)
 
 
 def _masked(batch: pa.RecordBatch, kept: Mask | None) -> Iterator[pa.RecordBatch]:

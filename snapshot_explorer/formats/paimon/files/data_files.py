@@ -14,16 +14,21 @@ import pyarrow as pa
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow import int96, orc_tail, orc_timestamps, parquet_footers, variants, vectors
 from snapshot_explorer.arrow.chunks import under
-from snapshot_explorer.arrow.nesting import as_list, plain, with_entries, with_fields, with_items
+from snapshot_explorer.arrow.nesting import as_list, parts_of, plain, with_parts
 from snapshot_explorer.arrow.positions import batches_without_columns
 from snapshot_explorer.arrow.roaring import Positions
-from snapshot_explorer.core import resources
 from snapshot_explorer.core.errors import CorruptTableError
 from snapshot_explorer.core.records import Predicate
 from snapshot_explorer.core.safe_text import logger_of
 from snapshot_explorer.formats import row_groups
 from snapshot_explorer.formats.avro.container import read_container
-from snapshot_explorer.formats.corrupt_files import absent_file_error, check_rows, check_size, named_in_errors
+from snapshot_explorer.formats.corrupt_files import (
+    absent_file_error,
+    check_rows,
+    check_size,
+    column_named_in_errors,
+    named_in_errors,
+)
 from snapshot_explorer.formats.files import variant_columns
 from snapshot_explorer.formats.files.orc_file import OrcFile
 from snapshot_explorer.formats.files.parquet_file import open_parquet
@@ -295,16 +300,10 @@ def _avro(
 def _conformed(batch: pa.RecordBatch, file: PaimonDataFile, fields: Sequence[PaimonField]) -> list[pa.Array]:
     columns = []
     for field in fields:
-        try:
+        with column_named_in_errors(
+            field.name, type_text(field.type), f"the data file {file.path}", distant_times=True
+        ):
             columns.append(conform(batch.column(field.name), field.type, is_orc=file.format == "orc"))
-        except (pa.ArrowException, KeyError) as error:
-            resources.check(error, f"The data file {file.path} could not be read")
-            if "out of range" in str(error):
-                raise
-            raise CorruptTableError(
-                f"The column {field.name!r} of the data file {file.path} cannot be read as {type_text(field.type)}: "
-                f"{error}."
-            ) from error
     return columns
 
 
@@ -325,21 +324,16 @@ def conform(values: pa.Array, data_type: PaimonDataType, *, is_orc: bool = False
     Source: orc StringExpr.rightTrimAndTruncate, which Paimon's own reader uses.
     """
     values, target = plain(values), arrow_type(data_type)
-    if data_type.root in ("ROW", "VARIANT"):
-        return _conform_struct(values, data_type, target, is_orc=is_orc)
-    if data_type.root in ("MAP", "MULTISET"):
-        keys, items = (
-            (data_type.element, PaimonDataType(root="INT"))
-            if data_type.root == "MULTISET"
-            else (data_type.key, data_type.element)
-        )
-        if not isinstance(values, pa.MapArray) or keys is None or items is None:
+    if data_type.root in ("ROW", "MAP", "MULTISET", "ARRAY"):
+        names = {part.name: index for index, part in enumerate(parts_of(values.type))}
+        result = with_parts(values, target, partial(_part, data_type, names, is_orc=is_orc))
+        if result is None:
             raise pa.ArrowTypeError(f"it is {values.type}")
-        children = (conform(values.keys, keys, is_orc=is_orc), conform(values.items, items, is_orc=is_orc))
-        return with_entries(values, target, *children)
-    if data_type.root == "ARRAY" and data_type.element:
-        values = as_list(values)
-        return with_items(values, target, conform(values.values, data_type.element, is_orc=is_orc))
+        return result
+    if data_type.root == "VARIANT":
+        if not variants.is_group(values.type):
+            raise pa.ArrowTypeError(f"it is {values.type}")
+        return variant_columns.unshred_variants(values, target)
     if data_type.root == "VECTOR" and data_type.element:
         values = as_list(values)
         return vectors.from_lists(values, target, conform(values.values, data_type.element))
@@ -352,16 +346,19 @@ def conform(values: pa.Array, data_type: PaimonDataType, *, is_orc: bool = False
     return values if values.type == target else values.cast(target)
 
 
-def _conform_struct(values: pa.Array, data_type: PaimonDataType, target: pa.StructType, *, is_orc: bool) -> pa.Array:
-    if not isinstance(values, pa.StructArray):
-        raise pa.ArrowTypeError(f"it is {values.type}")
-    if data_type.root == "VARIANT":
-        if not variants.is_group(values.type):
-            raise pa.ArrowTypeError(f"it is {values.type}")
-        return variant_columns.unshred_variants(values, target)
-    indices = {item.name: index for index, item in enumerate(values.type)}
-    children = [conform(values.field(indices[field.name]), field.type, is_orc=is_orc) for field in data_type.fields]
-    return with_fields(values, target, children)
+def _part(
+    data_type: PaimonDataType, names: Mapping[str, int], index: int, stored: Sequence[pa.Array], *, is_orc: bool
+) -> pa.Array:
+    """Return a part of nested values, by its name in rows."""
+    if data_type.root == "ROW":
+        field = data_type.fields[index]
+        return conform(stored[names[field.name]], field.type, is_orc=is_orc)
+    counts = PaimonDataType(root="INT")
+    parts = {"MAP": (data_type.key, data_type.element), "MULTISET": (data_type.element, counts)}
+    part = parts.get(data_type.root, (data_type.element,))[index]
+    if part is None:
+        raise pa.ArrowTypeError(f"it is a {data_type.root} without a type of its parts")
+    return conform(stored[index], part, is_orc=is_orc)
 
 
 def _conform_timestamp(values: pa.Array, target: pa.TimestampType) -> pa.Array:

@@ -1,6 +1,5 @@
 """Deletion vectors: the positions of the deleted rows of a data file."""
 
-import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -14,6 +13,7 @@ from snapshot_explorer.core.errors import CorruptTableError, MissingFileError
 from snapshot_explorer.core.safe_text import logger_of
 from snapshot_explorer.formats.corrupt_files import absent_file_error, check_size, unreadable_error
 from snapshot_explorer.formats.features import refusal
+from snapshot_explorer.formats.files.vector_blobs import check_end, checked_body, positions_of
 from snapshot_explorer.formats.paimon import features
 from snapshot_explorer.formats.paimon.metadata.layout import index_path
 from snapshot_explorer.formats.paimon.metadata.partitions import external_path
@@ -24,7 +24,6 @@ log = logger_of(__name__)
 DELETION_VECTORS = "DELETION_VECTORS"
 _VERSION = 1
 _MAGIC_32 = bytes.fromhex("5e43f2d0")
-_MAGIC_64 = bytes.fromhex("d1d33964")
 _MAX_ROWS = 1 << 31
 """The maximum number of rows of a file whose vector is decoded: writers use 32-bit integers for positions."""
 
@@ -137,33 +136,17 @@ def positions(content: bytes, vector: PaimonVector, rows: int) -> Positions:
         raise CorruptBytesError(f"the version of the index file is {content[:1].hex() or 'missing'}, not {_VERSION}")
     if vector.offset is None or vector.offset < 1:
         raise CorruptBytesError(f"it begins at {vector.offset}")
-    body = _body(content, vector.offset)
-    magic = body[:4]
-    if magic == _MAGIC_32:
+    body = checked_body(content, vector.offset)
+    if body.startswith(_MAGIC_32):
         _check_length(vector, len(body))
-        result, end = roaring.decode(body, 4, rows)
-    elif magic == _MAGIC_64:
-        _check_length(vector, len(body) + 8)
-        result, end = roaring.decode_64(body, 4, rows)
+        result, end = roaring.decode(body, len(_MAGIC_32), rows)
+        check_end(body, end)
     else:
-        raise CorruptBytesError(f"its magic number {magic.hex()} is unknown")
-    if end != len(body):
-        raise CorruptBytesError(f"{len(body) - end} bytes follow the bitmap")
+        _check_length(vector, len(body) + 8)
+        result = positions_of(body, rows)
     if vector.cardinality is not None and vector.cardinality != len(result):
         raise CorruptBytesError(f"it deletes {len(result)} rows, but the index manifest records {vector.cardinality}")
     return result
-
-
-def _body(content: bytes, offset: int) -> bytes:
-    """Return magic number and bitmap of the vector at an offset, after verifying their checksum."""
-    size = int.from_bytes(content[offset : offset + 4], "big", signed=True)
-    body = content[offset + 4 : offset + 4 + size] if size > 0 else b""
-    check = content[offset + 4 + size : offset + 8 + size]
-    if size < 4 or len(body) != size or len(check) != 4:  # noqa: PLR2004 - bytes of a magic number, and of a checksum
-        raise CorruptBytesError(f"it has {size} bytes at {offset} of {len(content)}")
-    if zlib.crc32(body) != int.from_bytes(check, "big"):
-        raise CorruptBytesError("its checksum does not match")
-    return body
 
 
 def _check_length(vector: PaimonVector, length: int) -> None:

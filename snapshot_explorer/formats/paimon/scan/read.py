@@ -35,6 +35,7 @@ from snapshot_explorer.formats.paimon.metadata.data_types import PaimonDataType,
 from snapshot_explorer.formats.paimon.scan import metadata_columns
 from snapshot_explorer.formats.paimon.scan.metadata_columns import SEQUENCE_NUMBER
 from snapshot_explorer.formats.paimon.scan.plans import PaimonPlan
+from snapshot_explorer.formats.split_requests import named_fields
 from snapshot_explorer.storage import Storage
 
 _BATCH_ROWS = 65_536
@@ -85,15 +86,11 @@ def read_only(storage: Storage, plan: PaimonPlan, columns: Sequence[str], keep: 
 
 
 def _fields(plan: PaimonPlan, columns: Sequence[str]) -> list[PaimonField]:
-    known = {field.name: field for field in plan.schema.fields}
-    known |= {field.name: field for field in blobs.descriptor_fields(columns, plan.schema)}
-    unknown = [name for name in columns if name not in known]
-    hidden = {field.name: field for field in metadata_columns.metadata_fields(unknown, tracked=plan.row_tracking)}
-    for name in unknown:
-        if name not in hidden:
-            names = ", ".join(field.name for field in plan.schema.fields)
-            raise InvalidArgumentError(f"Unknown column {name!r}. Columns: {names}.")
-    return [known.get(name) or hidden[name] for name in columns]
+    descriptors = blobs.descriptor_fields(columns, plan.schema)
+    own = {field.name for field in (*plan.schema.fields, *descriptors)}
+    unknown = [name for name in columns if name not in own]
+    hidden = metadata_columns.metadata_fields(unknown, tracked=plan.row_tracking)
+    return named_fields(columns, plan.schema.fields, [*hidden, *descriptors])
 
 
 def _schema(fields: Sequence[PaimonField]) -> pa.Schema:
