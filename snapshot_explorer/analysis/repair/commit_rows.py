@@ -116,6 +116,15 @@ def count_inserted_again(changed: RowDiff, since: RowDiff) -> int:
     )
 
 
+def count_still_deleted(changed: RowDiff, overall: RowDiff) -> int:
+    """Return how many of the rows that a diff has as deleted are also deleted in a diff with a later version."""
+    names = list(changed.plan.key or changed.plan.columns)
+    deleted, later = (
+        Counter(exact_keys([single_chunk(rows[name]) for name in names])) for rows in (changed.deleted, overall.deleted)
+    )
+    return (deleted & later).total()
+
+
 def _select_rows(diff: RowDiff, condition: Condition | None) -> Iterator[pa.Table]:
     for part in diff.changed.parts():
         yield part if condition is None else matching_changes(part, condition)

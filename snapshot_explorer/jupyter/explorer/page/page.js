@@ -281,7 +281,7 @@ function Commit({ app, row, at }) {
   const who = row.user && (/^[0-9a-f]{8}-[0-9a-f-]{27}$/.test(row.user) ? row.user.slice(0, 8) : row.user);
   return html`<div id=${`${app.id}-${at}`} role="option" aria-selected=${String(marks[1])} class="sx-commit ${marks[1] ? "sx-is-b" : marks[0] ? "sx-is-a" : ""}"
     style=${style} onClick=${(event) => app.send({ click: row.version, other: event.shiftKey })} title=${[`${row.operation} ${row.message}`.trim(), "A click sets B, with Shift A"].filter(Boolean).join("\n")}>
-    <span class="sx-dot" style=${{ background: colors[row.kind] ?? "#6b6b6b", color: isDark(colors[row.kind]) ? "#fff" : "#000" }} title=${row.kind}>${signs[row.kind] ?? ""}</span>
+    <span class="sx-dot" style=${{ background: colors[row.kind], color: isDark(colors[row.kind]) ? "#fff" : "#000" }} title=${row.kind}>${signs[row.kind] ?? ""}</span>
     <b class="sx-number">${row.version}</b>
     <span class="sx-what">${!isLong && html`${row.operation}${row.message && html` <span class="sx-faint">${row.message}</span>`}`}</span>
     <${Counts} row=${row} />
@@ -336,7 +336,7 @@ const Table = ({ columns, marked, note }) => html`${columns.length > 0 && html`<
   <thead><tr>${columns.map((column) => html`<th scope="col" class=${column.number ? "sx-n" : ""} title=${column.meaning}>${column.heading}</th>`)}</tr></thead>
   <tbody>${(columns[0]?.cells ?? []).map((_, row) => html`<tr>${columns.map((column, at) => html`<td title=${column.exact[row]}
     class=${[column.number && "sx-n", column.prose && column.cells[row] !== "-" && "sx-prose", column.cells[row] === "-" && "sx-null", marked.some(([r, c]) => r === row && c === at) && "sx-changed"].filter(Boolean).join(" ")}
-    >${column.colors?.[column.cells[row]] && html`<i class="sx-kind" style=${{ background: column.colors[column.cells[row]] }}></i>`}${column.cells[row]}</td>`)}</tr>`)}</tbody></table></div>`}
+    >${column.colors && html`<i class="sx-kind" style=${{ background: column.colors[column.cells[row]] }}></i>`}${column.cells[row]}</td>`)}</tr>`)}</tbody></table></div>`}
   ${note && html`<p class="sx-faint">${note}</p>`}`;
 
 const SIGNS = { "=": "sx-kept", "+": "sx-added", "-": "sx-gone", "~": "sx-made" };

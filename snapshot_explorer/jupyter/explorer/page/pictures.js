@@ -140,7 +140,7 @@ export function Tracks({ app, tracks: { count, ticks, note, groups, stripes, lin
   };
   const link = ([begin, from, end, to]) => {
     const x = at(begin), bend = at(end) - x;
-    return html`<path class="sx-link-of" d=${`M${x},${y(from)}C${x + bend / 2},${y(from)} ${x + bend / 2},${y(to)} ${at(end)},${y(to)}`} fill="none" stroke="#8c8c8c" />`;
+    return html`<path class="sx-link-of" d=${`M${x},${y(from)}C${x + bend / 2},${y(from)} ${x + bend / 2},${y(to)} ${at(end)},${y(to)}`} fill="none" stroke="currentColor" />`;
   };
   return html`<div class="sx-tracks" ref=${box}><svg width=${width} height=${bottom + 18} role="img" aria-label=${`${tracks.length} tracks${note && `: ${note}`}`}>
     ${stripes.map(([first, last, group]) => html`<rect class="sx-stripe" x=${at(first - 0.5)} width=${Math.max(2, at(last) - at(first - 1))} y="0" height=${bottom}
