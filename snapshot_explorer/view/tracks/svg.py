@@ -39,7 +39,8 @@ def tracks_svg(tracks: Tracks) -> str:
     shown = replace(tracks, tracks=tracks.tracks[:_MOST], stripes=(), links=())
     high = _TOP + _HIGH * len(shown.tracks) + 42
     svg = (
-        f'<svg viewBox="0 0 {_WIDTH} {high}" font-size="11" font-family="system-ui,sans-serif" fill="#212121" '
+        f'<svg width="{_WIDTH}" height="{high}" viewBox="0 0 {_WIDTH} {high}" fill="#212121" font-size="11" '
+        f'font-family="system-ui,sans-serif" '
         f'xmlns="http://www.w3.org/2000/svg"><rect width="100%" height="100%" fill="{PAPER}"/>'
         f"{''.join(_parts(shown))}</svg>"
     )

@@ -204,7 +204,10 @@ function Bar({ app }) {
     <span><${Button} label=${state.playing ? "Pause" : "Play"} icon=${state.playing ? "pause" : "play"} title="Move B on every second, up to the newest version" act=${() => set({ playing: !state.playing })} />
     <${Copy} icon="copy" text=${page.code} label="Copy history" title=${`Copy history: ${page.code}`} />
     <${Button} label="Save PNG" icon="save" title="Save the chart as a picture"
-      act=${(event) => savePng(event.target.closest(".sx-explorer").querySelector(".sx-timeline > canvas"), page.name)} /></span>
+      act=${(event) => {
+        const drawn = event.target.closest(".sx-explorer").querySelector(".sx-timeline > canvas");
+        savePng(drawn, page.name, `${page.name}: ${drawn.getAttribute("aria-label").split(". ")[0]}`);
+      }} /></span>
     ${isOpen && html`<div class="sx-filters" onKeyDown=${closing(() => setOpen(false))}><${Select} app=${app} name="kind" options=${[["", "any kind"], ...page.choices.kind.map((kind) => [kind, kind])]} />
       <${Text} app=${app} name="operation" hint="MERGE" /><${Text} app=${app} name="user" hint="part of the name" />
       ${!page.recorded && html`<${Text} app=${app} name="since" hint="@2026-11-01 or @3d" /><${Text} app=${app} name="until" hint="@2026-11-08" />`}

@@ -12,29 +12,64 @@ export function save(name, buffers) {
   setTimeout(() => URL.revokeObjectURL(link.href), 60000);
 }
 
-/** Save a drawing of the page as an SVG file: with the styles that the page gives it, on the page's paper. */
-export function saveSvg(drawn, name) {
-  const copied = drawn.cloneNode(true), parts = copied.querySelectorAll("*"), box = document.createElementNS("http://www.w3.org/2000/svg", "rect");
+const TITLE = 26;  // the height of a saved picture's title, in pixels
+
+/** Yield the parts of a legend: their places in it, their texts and colors. */
+function* legendOf(box) {
+  const from = box.getBoundingClientRect();
+  for (const part of box.querySelectorAll(":scope > :is(span, button:has(i))")) {
+    const { left, top, height } = part.getBoundingClientRect(), sign = part.querySelector("i, path");
+    const style = sign && getComputedStyle(sign), color = sign?.dataset.color ?? (sign?.tagName === "path" ? style.stroke : style?.backgroundColor);
+    yield { x: left - from.left + 8, y: top - from.top + height / 2 + 4, text: part.textContent.trim(), color };
+  }
+}
+
+/** Save a drawing of the page as an SVG file: with a title and a legend, the styles that the page gives it, on the page's paper. */
+export function saveSvg(drawn, name, title) {
+  const copied = drawn.cloneNode(true), parts = copied.querySelectorAll("*"), legend = drawn.parentElement.querySelector("p");
+  const page = getComputedStyle(drawn.closest(".sx-explorer")), [width, height] = ["width", "height"].map((size) => Number(drawn.getAttribute(size)));
   drawn.querySelectorAll("*").forEach((part, i) => {
     const style = getComputedStyle(part);
     for (const key of ["fill", "stroke", "stroke-width", "opacity", "font-family", "font-size", "font-weight"]) parts[i].style.setProperty(key, style.getPropertyValue(key));
   });
-  box.setAttribute("width", "100%");
-  box.setAttribute("height", "100%");
-  box.setAttribute("fill", getComputedStyle(drawn.closest(".sx-explorer")).backgroundColor);
-  copied.prepend(box);
-  copied.setAttribute("xmlns", "http://www.w3.org/2000/svg");
+  const high = height + TITLE + legend.clientHeight, add = (tag, values, text = "") => {
+    const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
+    for (const [key, value] of Object.entries(values)) made.setAttribute(key, value);
+    made.textContent = text;
+    copied[tag === "rect" && values.x === 0 ? "prepend" : "append"](made);
+  }, texts = { fill: page.color, "font-family": page.fontFamily, "font-size": 12 };
+  add("rect", { x: 0, y: -TITLE, width, height: high, fill: page.backgroundColor });
+  add("text", { x: 0, y: -8, ...texts }, title);
+  for (const { x, y, text, color } of legendOf(legend)) {
+    if (color) add("rect", { x, y: height + y - 9, width: 10, height: 10, fill: color });
+    add("text", { x: x + 15, y: height + y, ...texts }, text);
+  }
+  for (const [key, value] of [["height", high], ["viewBox", `0 ${-TITLE} ${width} ${high}`], ["xmlns", "http://www.w3.org/2000/svg"]]) copied.setAttribute(key, value);
   save(`${name}.svg`, [new XMLSerializer().serializeToString(copied)]);
 }
 
-/** Save the chart as a PNG file, on the page's paper. */
-export function savePng(drawn, name) {
-  const copied = document.createElement("canvas"), pen = copied.getContext("2d");
+/** Save the chart as a PNG file, with a title and its legend, on the page's paper. */
+export function savePng(drawn, name, title) {
+  const copied = document.createElement("canvas"), pen = copied.getContext("2d"), ratio = drawn.width / drawn.clientWidth;
+  const legend = drawn.parentElement.querySelector(".sx-legend"), page = getComputedStyle(drawn.closest(".sx-explorer"));
   copied.width = drawn.width;
-  copied.height = drawn.height;
-  pen.fillStyle = getComputedStyle(drawn.closest(".sx-explorer")).backgroundColor;
+  copied.height = drawn.height + (TITLE + legend.clientHeight + 6) * ratio;
+  pen.fillStyle = page.backgroundColor;
   pen.fillRect(0, 0, copied.width, copied.height);
-  pen.drawImage(drawn, 0, 0);
+  pen.drawImage(drawn, 0, TITLE * ratio);
+  pen.scale(ratio, ratio);
+  const write = (text, x, y) => {
+    pen.fillStyle = page.color;
+    pen.fillText(text, x, y);
+  };
+  pen.font = `13px ${page.fontFamily}`;
+  write(title, 8, 18);
+  pen.font = `11px ${page.fontFamily}`;
+  for (const { x, y, text, color } of legendOf(legend)) {
+    pen.fillStyle = color || page.color;
+    pen.fillRect(x, TITLE + drawn.clientHeight + y - 9, 10, 10);
+    write(text, x + 15, TITLE + drawn.clientHeight + y);
+  }
   copied.toBlob((blob) => save(`${name}.png`, [blob]));
 }
 
@@ -125,7 +160,7 @@ function Ticks({ ticks, at, y, width }) {
   });
 }
 
-const Save = ({ app, box }) => html`<${Button} label="Save SVG" title="Save the picture" act=${() => saveSvg(box.current.querySelector("svg"), app.page.name)} />`;
+const Save = ({ app, box }) => html`<${Button} label="Save SVG" title="Save the picture" act=${() => saveSvg(box.current.querySelector("svg"), app.page.name, `${app.page.name}: ${box.current.querySelector("svg").getAttribute("aria-label")}`)} />`;
 
 /** Lines over versions: a strip of versions, the lives of rows or of files, branches. A click on a commit sets B. */
 export function Tracks({ app, tracks: { count, ticks, note, groups, stripes, links, tracks } }) {

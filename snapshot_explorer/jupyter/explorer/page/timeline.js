@@ -197,7 +197,7 @@ export class Timeline {
       this.draw();
     };
     draw(data?.count ? html`${data.kinds.map(({ name, sign, color, pattern }) => html`<button type="button" title="Hide or show these commits" aria-pressed=${String(!this.hidden.has(name))}
-        onClick=${() => toggle(name)}><i style=${{ background: pattern ? `url(${tile(pattern, this.color({ color })).toDataURL()})` : color }}></i>${`${sign} ${name}`.trim()}</button>`)}
+        onClick=${() => toggle(name)}><i data-color=${this.color({ color })} style=${{ background: pattern ? `url(${tile(pattern, this.color({ color })).toDataURL()})` : color }}></i>${`${sign} ${name}`.trim()}</button>`)}
       ${data.unknown.includes(1) && html`<${Key} path=${shapeOf("unknown", 7, 7)} color=${faint} isLine>? ${data.measure} ${data.unknownWord}</${Key}>`}
       <${Key} path="M0,7h14" color=${faint} isLine>${data.line}</${Key}>
       ${data.jumps.size > 0 && html`<${Key} path=${shapeOf("diamond", 7, 7)} color=${JUMP}>anomalies</${Key}>`}
@@ -466,7 +466,7 @@ export class Timeline {
     for (const flags of data.flags)
       flags.at.forEach((index, i) => {
         const x = at(data.x[index]), y = share(BARS + flags.y[i] * (1 - BARS));
-        trace(ink, flagOf(flags.noun, x, y), flags.color, flags.noun === "tags" ? 0 : 2);
+        trace(ink, flagOf(flags.noun, x, y), this.color(flags), flags.noun === "tags" ? 0 : 2);
         ink.fillStyle = this.faint;
         if (flags.labels) ink.fillText(flags.labels[i], x + 8, y);
       });
