@@ -13,63 +13,46 @@ export function save(name, buffers) {
 }
 
 const TITLE = 26;  // the height of a saved picture's title, in pixels
+const SVG = "http://www.w3.org/2000/svg", KEPT = ["fill", "stroke", "stroke-width", "opacity", "font-family", "font-size", "font-weight"];
 
-/** Yield the parts of a legend: their places in it, their texts and colors. */
-function* legendOf(box) {
-  const from = box.getBoundingClientRect();
-  for (const part of box.querySelectorAll(":scope > :is(span, button:has(i))")) {
-    const { left, top, height } = part.getBoundingClientRect(), sign = part.querySelector("i, path");
-    const style = sign && getComputedStyle(sign), color = sign?.dataset.color ?? (sign?.tagName === "path" ? style.stroke : style?.backgroundColor);
-    yield { x: left - from.left + 8, y: top - from.top + height / 2 + 4, text: part.textContent.trim(), color };
-  }
-}
-
-/** Save a drawing of the page as an SVG file: with a title and a legend, the styles that the page gives it, on the page's paper. */
-export function saveSvg(drawn, name, title) {
-  const copied = drawn.cloneNode(true), parts = copied.querySelectorAll("*"), legend = drawn.parentElement.querySelector("p");
-  const page = getComputedStyle(drawn.closest(".sx-explorer")), [width, height] = ["width", "height"].map((size) => Number(drawn.getAttribute(size)));
-  drawn.querySelectorAll("*").forEach((part, i) => {
-    const style = getComputedStyle(part);
-    for (const key of ["fill", "stroke", "stroke-width", "opacity", "font-family", "font-size", "font-weight"]) parts[i].style.setProperty(key, style.getPropertyValue(key));
-  });
-  const high = height + TITLE + legend.clientHeight, add = (tag, values, text = "") => {
-    const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
+/** Return a drawing of the page as SVG text, and its size: with a title and its legend, the styles that the page gives it, on the page's paper. */
+function framed(drawn, legend, title) {
+  const page = getComputedStyle(drawn.closest(".sx-explorer")), { clientWidth: width, clientHeight: height } = drawn, high = height + TITLE + legend.clientHeight + 6;
+  const framed = document.createElementNS(SVG, "svg"), from = legend.getBoundingClientRect(), isChart = drawn.tagName === "CANVAS";
+  const add = (tag, values, text = "") => {
+    const made = document.createElementNS(SVG, tag);
     for (const [key, value] of Object.entries(values)) made.setAttribute(key, value);
     made.textContent = text;
-    copied[tag === "rect" && values.x === 0 ? "prepend" : "append"](made);
-  }, texts = { fill: page.color, "font-family": page.fontFamily, "font-size": 12 };
-  add("rect", { x: 0, y: -TITLE, width, height: high, fill: page.backgroundColor });
-  add("text", { x: 0, y: -8, ...texts }, title);
-  for (const { x, y, text, color } of legendOf(legend)) {
-    if (color) add("rect", { x, y: height + y - 9, width: 10, height: 10, fill: color });
-    add("text", { x: x + 15, y: height + y, ...texts }, text);
+    framed.append(made);
+  }, write = (text, x, y) => add("text", { x, y, fill: page.color, "font-family": page.fontFamily, "font-size": 12 }, text);
+  for (const [key, value] of [["width", width], ["height", high], ["viewBox", `0 ${-TITLE} ${width} ${high}`], ["xmlns", SVG]]) framed.setAttribute(key, value);
+  add("rect", { y: -TITLE, width, height: high, fill: page.backgroundColor });
+  write(title, 4, -8);
+  if (isChart) add("image", { href: drawn.toDataURL(), width, height });
+  else {
+    const copied = drawn.cloneNode(true), parts = copied.querySelectorAll("*");
+    drawn.querySelectorAll("*").forEach((part, i) => KEPT.forEach((key) => parts[i].style.setProperty(key, getComputedStyle(part).getPropertyValue(key))));
+    framed.append(copied);
   }
-  for (const [key, value] of [["height", high], ["viewBox", `0 ${-TITLE} ${width} ${high}`], ["xmlns", "http://www.w3.org/2000/svg"]]) copied.setAttribute(key, value);
-  save(`${name}.svg`, [new XMLSerializer().serializeToString(copied)]);
+  for (const part of legend.querySelectorAll(":scope > :is(span, button:has(i))")) {
+    const { left, top, height: thick } = part.getBoundingClientRect(), sign = part.querySelector("i, path"), x = left - from.left + 8, y = height + top - from.top + thick / 2 + 4;
+    const fill = sign?.dataset.color ?? sign?.getAttribute("stroke") ?? (sign && getComputedStyle(sign).backgroundColor);
+    if (fill) add("rect", { x, y: y - 9, width: 10, height: 10, fill: fill === "currentColor" ? getComputedStyle(sign).color : fill });
+    write(part.textContent.trim(), x + 15, y);
+  }
+  return [new XMLSerializer().serializeToString(framed), width, high];
 }
 
-/** Save the chart as a PNG file, with a title and its legend, on the page's paper. */
-export function savePng(drawn, name, title) {
-  const copied = document.createElement("canvas"), pen = copied.getContext("2d"), ratio = drawn.width / drawn.clientWidth;
-  const legend = drawn.parentElement.querySelector(".sx-legend"), page = getComputedStyle(drawn.closest(".sx-explorer"));
-  copied.width = drawn.width;
-  copied.height = drawn.height + (TITLE + legend.clientHeight + 6) * ratio;
-  pen.fillStyle = page.backgroundColor;
-  pen.fillRect(0, 0, copied.width, copied.height);
-  pen.drawImage(drawn, 0, TITLE * ratio);
-  pen.scale(ratio, ratio);
-  const write = (text, x, y) => {
-    pen.fillStyle = page.color;
-    pen.fillText(text, x, y);
-  };
-  pen.font = `13px ${page.fontFamily}`;
-  write(title, 8, 18);
-  pen.font = `11px ${page.fontFamily}`;
-  for (const { x, y, text, color } of legendOf(legend)) {
-    pen.fillStyle = color || page.color;
-    pen.fillRect(x, TITLE + drawn.clientHeight + y - 9, 10, 10);
-    write(text, x + 15, TITLE + drawn.clientHeight + y);
-  }
+/** Save a drawing of the page as an SVG file. */
+export const saveSvg = (drawn, name, title) => save(`${name}.svg`, [framed(drawn, drawn.parentElement.querySelector("p"), title)[0]]);
+
+/** Save the chart as a PNG file. */
+export async function savePng(drawn, name, title) {
+  const [svg, width, height] = framed(drawn, drawn.parentElement.querySelector(".sx-legend"), title), image = new Image(), ratio = drawn.width / width;
+  image.src = `data:image/svg+xml,${encodeURIComponent(svg)}`;
+  await image.decode();
+  const copied = Object.assign(document.createElement("canvas"), { width: drawn.width, height: height * ratio });
+  copied.getContext("2d").drawImage(image, 0, 0, copied.width, copied.height);
   copied.toBlob((blob) => save(`${name}.png`, [blob]));
 }
 
