@@ -8,7 +8,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from snapshot_explorer.analysis.diff.diff_result import RowDiff
-from snapshot_explorer.analysis.repair import count_still_deleted
+from snapshot_explorer.analysis.repair import count_deleted_among
 from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotExplorerError
 from snapshot_explorer.core.frames import COMMITS
 from snapshot_explorer.core.hints import Hint, Message
@@ -192,7 +192,7 @@ def _answer(table: Table, diff: RowDiff, a: Ref, b: Ref) -> str | None:
     commit = table.at(b).commit
     recorded = {name: getattr(commit, f"rows_{name}") for name in ("deleted", "inserted", "updated")}
     is_single = last == first + 1
-    if is_single and diff.plan.where is None and None not in recorded.values():
+    if is_single and diff.plan.where is None and None not in recorded.values() and any(recorded.values()):
         counts = recorded
     verbs = [f"{verb} {pluralize(count, 'row')}" for verb, count in counts.items() if count]
     done = " and ".join([", ".join(verbs[:-1]), verbs[-1]] if verbs[1:] else verbs)
@@ -213,10 +213,12 @@ def _fate(table: Table, diff: RowDiff, a: Ref, b: Ref) -> str:
     overall = _read_diff(table, a, parse_ref("latest"), diff.plan.where, diff.plan.key)
     if not isinstance(overall, RowDiff) or overall.plan.columns != diff.plan.columns:
         return ""
-    if max(deleted, overall.counts["deleted"]) > _MOST_DELETED:
+    if max(deleted, len(overall.before)) > _MOST_DELETED:
         return ""
-    lost = count_still_deleted(diff, overall)
-    return "; not repaired" if lost == deleted else f"; {deleted - lost:,} are back" if lost else "; repaired since"
+    lost, other = (count_deleted_among(diff, rows) for rows in (overall.deleted, overall.before))
+    if lost == deleted or not other:
+        return "; not repaired" if lost else "; repaired since"
+    return f"; {deleted - lost:,} are back" + (f", {other - lost:,} with other values" if other > lost else "")
 
 
 def _blame_section(table: Table, where: str, between: str | None) -> Section:

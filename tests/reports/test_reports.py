@@ -8,6 +8,7 @@ import pytest
 
 import snapshot_explorer as sx
 from snapshot_explorer import check, report
+from snapshot_explorer.analysis.repair import count_deleted_among
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.results import Frame
 from tests.inner.terminal import main
@@ -159,6 +160,9 @@ def test_the_heading_of_a_report_on_two_versions_is_what_happened(orders, tmp_pa
     assert several == "2 commits inserted 19 rows and deleted 1 row from version 1 to 3, 2026-11-04 07:00 UTC"
     assert nothing == "payments: version 8 to 9"
     assert heading(orders, INCIDENT, tmp_path) == "3389c2bd updated 16 rows at version 8, 2026-11-06 03:00 UTC"
+    assert heading(orders, "14..15", tmp_path).endswith(
+        "deleted 13 rows at version 15, 2026-11-11 02:00 UTC; not repaired"
+    )
     assert "where order_id = 42" in heading(orders, INCIDENT, tmp_path, where="order_id = 42")
     assert heading(payments, "17..18", tmp_path, title="mine") == "mine"
 
@@ -180,3 +184,16 @@ def test_whether_deleted_rows_are_there_again_is_looked_up_in_the_newest_version
 
     assert answer.startswith("DELETE deleted 2 rows at version 3")
     assert answer.endswith(f" UTC{fate}")
+
+
+def test_deleted_rows_that_are_back_with_other_values_are_counted_apart(tmp_path):
+    table = DeltaTable(None, tmp_path / "t", fields=[("id", "long"), ("name", "string")])
+    table.append([(1, "Ada")])
+    table.commit(table.data("gone.parquet", [(3, "Goro"), (4, "Elif"), (5, "Iris")]))
+    table.commit(remove("gone.parquet"))
+    table.append([(3, "Goro"), (4, "another")])
+    opened = sx.open_table(tmp_path / "t")
+    deleted, overall = (opened.diff_rows(2, b, key="id") for b in (3, 4))
+
+    assert count_deleted_among(deleted, overall.deleted) == 1
+    assert count_deleted_among(deleted, overall.before) == 2

@@ -116,13 +116,13 @@ def count_inserted_again(changed: RowDiff, since: RowDiff) -> int:
     )
 
 
-def count_still_deleted(changed: RowDiff, overall: RowDiff) -> int:
-    """Return how many of the rows that a diff has as deleted are also deleted in a diff with a later version."""
+def count_deleted_among(changed: RowDiff, rows: pa.Table) -> int:
+    """Return how many of the rows that a diff has as deleted are among others, by its key or by all their values."""
     names = list(changed.plan.key or changed.plan.columns)
-    deleted, later = (
-        Counter(exact_keys([single_chunk(rows[name]) for name in names])) for rows in (changed.deleted, overall.deleted)
+    deleted, others = (
+        Counter(exact_keys([single_chunk(side[name]) for name in names])) for side in (changed.deleted, rows)
     )
-    return (deleted & later).total()
+    return (deleted & others).total()
 
 
 def _select_rows(diff: RowDiff, condition: Condition | None) -> Iterator[pa.Table]:
