@@ -333,6 +333,7 @@ class Table(VersionedTable, Shown):
         metadata_only: bool = False,
         expect: Mapping[RefLike, str] | None = None,
         config: str | PathLike[str] | Mapping[str, Any] | None = None,
+        key: str | Sequence[str] | None = None,
     ) -> Health: ...
     @overload
     def health(self, *, between: str) -> Frame: ...
@@ -345,18 +346,20 @@ class Table(VersionedTable, Shown):
         metadata_only: bool = False,
         expect: Mapping[RefLike, str] | None = None,
         config: str | PathLike[str] | Mapping[str, Any] | None = None,
+        key: str | Sequence[str] | None = None,
     ) -> Health | Frame:
         """Return what went wrong with the table, and the health of a version: file sizes, deletes, manifests.
 
         First what went wrong, a sentence for each finding with the command that shows the evidence: files that are
-        missing, and each version at which numbers jump, with the later one that took it back; of all versions for
-        `latest`, else of the version. What `expect` or `config` names is no problem. Then a verdict on the
+        missing, each version at which numbers jump, with the later one that took it back, and doubled rows; of all
+        versions for `latest`, else of the version. What `expect` or `config` names is no problem. Then a verdict on the
         version, findings with thresholds and advice, and sizes by partition, bucket and level. Thresholds come from
         the settings of the table. Metadata that cannot be read is a problem and named; what is not supported is not
         checked.
 
         Reads what `lifetimes` reads, `Snapshot.files` and `Snapshot.manifests`, and lists each folder with data files;
-        no rows.
+        no rows without `key`. Rows are then doubled where exact statistics have more rows than values of the key of the
+        schema, or of a column of whole numbers that is named `id`, or as the table with `_id`; else not checked.
 
         Args:
             ref: The version; by default the latest.
@@ -367,12 +370,18 @@ class Table(VersionedTable, Shown):
                 this open table, they are no problem for `health`, `check` and the explorer. Holds for the commit that
                 the version is now.
             config: A TOML file, or its content as a dict, as `check` reads it: versions that are expected.
+            key: The columns that identify a row: whether several rows of the version have the same values, and, for
+                `latest`, at which versions this begins. Reads these columns, of all rows of all versions.
 
         Raises:
-            InvalidArgumentError: A version that is expected has no reason.
+            InvalidArgumentError: A version that is expected has no reason; or `key` with `between` or `metadata_only`.
         """
         for expected, reason in (expect or {}).items():
             self._past.expect(expected, reason)
+        if key is not None and (between is not None or metadata_only):
+            raise InvalidArgumentError(
+                "health reads the columns of a key for a version: leave out the range or the key."
+            )
         if between is not None:
             if ref is not None:
                 raise InvalidArgumentError(f"health takes a version or a range, got {parse_ref(ref)} and {between!r}.")
@@ -384,7 +393,8 @@ class Table(VersionedTable, Shown):
         if not metadata_only and snapshot.version is not None:
             only = None if is_newest_state(own_ref) else snapshot.version
             settings = check_settings(None, since=None, at=None, key=None, config=config).of_table(self.name)
-            symptoms = diagnose(past.with_newest_state(is_newest_state=True), only, settings.expected)
+            keyed = [key] if isinstance(key, str) else key
+            symptoms = diagnose(past.with_newest_state(is_newest_state=True), only, settings.expected, key=keyed)
         return read_health(
             parts_of(snapshot).loaded.version,
             name=self.name,

@@ -31,8 +31,8 @@ STYLES = {
     "merge": Style(color=KIND_COLORS["merge"], pattern="+", symbol="cross", sign="~"),
     "restore": Style(color=KIND_COLORS["restore"], pattern="|", symbol="pentagon", sign="~"),
     "schema": Style(color=KIND_COLORS["schema"], pattern=".", symbol="star", sign=""),
-    "analyze": Style(color=KIND_COLORS["analyze"], pattern=".", symbol="circle-open", sign=""),
-    "maintenance": Style(color=KIND_COLORS["maintenance"], pattern="|", symbol="square-open", sign=""),
+    "analyze": Style(color=GRAY, pattern=".", symbol="circle-open", sign=""),
+    "maintenance": Style(color=GRAY, pattern="|", symbol="square-open", sign=""),
 }
 OTHER = Style(color=GRAY, pattern="", symbol="x", sign="")
 MAX_NAMES = 8

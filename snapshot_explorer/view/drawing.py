@@ -1,7 +1,7 @@
 """Drawings: records of text and tables to show, independent of tables, formats and output."""
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
@@ -39,6 +39,8 @@ class Grid:
     """The number of rows to draw; None for the caller's limit."""
     marked: frozenset[tuple[int, int]] = frozenset()
     """Cells, as row and column, that are drawn as changed. Their text must show the change too."""
+    pictures: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """By column, a picture as HTML for each row, which pages draw in place of its text."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
-"""The common parts of figures: colors and shapes, a layout for light and dark, safe text, and `Picture`.
+"""The common parts of figures: colors and shapes, a layout, safe text, and `Picture`.
 
-Figures are plotly's, with transparent paper and mid-gray text and grid, so that they are legible on a light page and on
-a dark one. They hold numpy arrays, which plotly sends as packed bytes, and nothing random: equal rows have equal
+Figures are plotly's, with white paper: they do not have the theme of the page, and no gray is legible on white and on
+dark paper. They hold numpy arrays, which plotly sends as packed bytes, and nothing random: equal rows have equal
 figures.
 """
 
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from snapshot_explorer.view.drawing import Drawing
     from snapshot_explorer.view.plotly_figure import FigureWithTable
 
-INK = "#7b7b7b"
-"""The color of text and lines: 4.2 times as dark as white, 4.5 times as light as JupyterLab's dark page."""
 GRID = "rgba(128,128,128,0.25)"
 _LONGEST = 120
 _MAX_SVG_POINTS = 1_000
@@ -103,7 +101,7 @@ def escape_plotly(content: str) -> str:
 
 
 def layout(title: str, /, **more: object) -> dict[str, object]:
-    """Return a layout that is legible in light and dark."""
+    """Return the layout of a figure."""
     return {
         # The user's default template would color this figure.
         "template": "none",
@@ -117,10 +115,10 @@ def layout(title: str, /, **more: object) -> dict[str, object]:
             "pad": {"t": 14 + 9 * title.count("<br>")},
             "font": {"size": 16},
         },
-        "font": {"color": INK, "size": 12},
-        "paper_bgcolor": "rgba(0,0,0,0)",
+        "font": {"color": GRAY, "size": 12},
+        "paper_bgcolor": "#ffffff",
         "plot_bgcolor": "rgba(0,0,0,0)",
-        "hoverlabel": {"bgcolor": "#333333", "bordercolor": INK, "font": {"color": "#ffffff"}, "align": "left"},
+        "hoverlabel": {"bgcolor": "#333333", "bordercolor": GRAY, "font": {"color": "#ffffff"}, "align": "left"},
         "margin": {"l": 70, "r": 70, "t": 80, "b": 50},
         # The user's zoom is kept when the figure is drawn again.
         "uirevision": "snapshot_explorer",
@@ -129,11 +127,11 @@ def layout(title: str, /, **more: object) -> dict[str, object]:
 
 
 def axis(title: str = "", /, **more: object) -> dict[str, object]:
-    """Return an axis that is legible in light and dark."""
+    """Return an axis of a figure."""
     return {
         "title": {"text": title, "standoff": 8},
         "gridcolor": GRID,
-        "zerolinecolor": INK,
+        "zerolinecolor": GRAY,
         "linecolor": GRID,
         "automargin": True,
         **more,

@@ -12,21 +12,25 @@ from snapshot_explorer.arrow.value_text import NULL, Cell, format_cell, truncate
 from snapshot_explorer.core.safe_text import sanitize
 from snapshot_explorer.view.drawing import DRAWN_ROWS, Code, Drawing, Grid, Item, LaneDiagram, Line, Pairs, codes_of
 from snapshot_explorer.view.grid import ShownColumn, columns_note, rows_note, shown_columns
-from snapshot_explorer.view.palette import KIND_COLORS
+from snapshot_explorer.view.palette import KIND_COLORS, STATE_COLORS, page_color
 
 _WIDEST_NAME = 300
 """The maximum width of text in a column whose text is meant to be copied."""
 _WIDEST_CELL = 80
 _WIDEST_VALUE = 1_000
+_MOST_LETTERS = 165
+"""The letters of a row, with three between cells, from which a report does not draw it in columns."""
 _LONGEST_CELL = 400
 """The maximum length of text in a cell, which fades after `_WIDEST_CELL` until it has the focus."""
-_LONGEST_TOOLTIP = 300
+_LONGEST_TOOLTIP = 500
 
 # JupyterLab, Notebook 7 and nbconvert set --jp-*, VS Code --vscode-*; other pages declare dark or light.
 _DARK = (
     "html[theme=dark] .sx,body[data-theme=dark] .sx,.vscode-dark .sx,.vscode-high-contrast .sx,"
     "[data-jp-theme-light=false] .sx"
 )
+DARK_PICTURE = "filter:invert(1) hue-rotate(180deg);mix-blend-mode:screen"
+"""Shows a PNG picture on dark paper in its own hues."""
 _STYLE = (
     "<style>"
     ".sx{--sx-ink:var(--jp-content-font-color1,var(--vscode-editor-foreground,#212121));"
@@ -66,7 +70,7 @@ _STYLE = (
 _STYLE_OF_COMMITS = (
     "<style>"
     ".sx .sx-kind::before{content:'';display:inline-block;width:.7em;height:.7em;margin-right:.5em;border-radius:2px;"
-    "background:var(--sx-kind,#8C8C8C)}"
+    "color:var(--sx-faint);background:var(--sx-kind,currentColor)}"
     ".sx .sx-table td.sx-plus{color:#00664b}.sx .sx-table td.sx-minus{color:#8f3e00}"
     f"{_DARK.replace('.sx', '.sx .sx-table td.sx-plus')}{{color:#4fd1a5}}"
     f"{_DARK.replace('.sx', '.sx .sx-table td.sx-minus')}{{color:#ff9d5c}}"
@@ -75,6 +79,7 @@ _STYLE_OF_COMMITS = (
     "</style>"
 )
 """Kinds of commits have the colors of the timeline. Additions are green, removals are red, with bars."""
+_STYLE_OF_PICTURES = f"<style>{_DARK.replace('.sx', '.sx .sx-picture')}{{{DARK_PICTURE}}}</style>"
 _STYLE_OF_MARKS = (
     "<style>"
     ".sx .sx-table td.sx-changed{font-weight:600;box-shadow:inset 0 0 0 99px rgba(0,98,155,.18);"
@@ -143,23 +148,27 @@ COPY_SCRIPT = (
 """Adds a button after each text that can be copied. On a page without a clipboard the button selects the text."""
 
 
-def render_html(drawing: Drawing, *, limit: int = DRAWN_ROWS, can_copy: bool = False, picture: str = "") -> str:
+def render_html(
+    drawing: Drawing, *, limit: int = DRAWN_ROWS, can_copy: bool = False, picture: str = "", names_cells: bool = False
+) -> str:
     """Return the drawing as HTML for a notebook's output.
 
     Args:
         limit: Rows to draw of a grid that has no limit of its own.
         can_copy: Whether to add `COPY_SCRIPT` where there is something to copy.
-        picture: SVG that is shown below the title; its texts are escaped.
+        picture: A picture as HTML, which is shown below the title; its texts are escaped.
+        names_cells: Whether cells have the name of their column, for pages that draw rows without their table.
     """
-    drawn = "".join(_fragments(drawing, limit, can_copy=can_copy, picture=picture))
+    drawn = "".join(_fragments(drawing, limit, can_copy=can_copy, picture=picture, names_cells=names_cells))
     if _COPYABLE not in drawn:
         return drawn
     return drawn.removesuffix("</div>") + f"{_STYLE_OF_COPIES}{COPY_SCRIPT}</div>"
 
 
-def _fragments(drawing: Drawing, limit: int, *, can_copy: bool, picture: str) -> Iterator[str]:
+def _fragments(drawing: Drawing, limit: int, *, can_copy: bool, picture: str, names_cells: bool) -> Iterator[str]:
     title = _isolate(truncate(drawing.title, _WIDEST_VALUE))
     style = _STYLE
+    style += _STYLE_OF_PICTURES if picture else ""
     style += _STYLE_OF_LANES if any(isinstance(part, LaneDiagram) for part in drawing.parts) else ""
     grids = [part for part in drawing.parts if isinstance(part, Grid)]
     style += _STYLE_OF_COMMITS if any(_is_of_commits(part) for part in grids) else ""
@@ -175,7 +184,7 @@ def _fragments(drawing: Drawing, limit: int, *, can_copy: bool, picture: str) ->
             case Pairs():
                 yield from _box(_pairs(part, can_copy=can_copy), "sx-table sx-pairs", title)
             case Grid():
-                yield from _grid(part, title, limit, can_copy=can_copy)
+                yield from _grid(part, title, limit, can_copy=can_copy, names_cells=names_cells)
             case LaneDiagram():
                 yield from _box(_lanes(part), "sx-table sx-lanes", title)
     yield "</div>"
@@ -195,20 +204,24 @@ def _pairs(pairs: Pairs, *, can_copy: bool) -> Iterator[str]:
         if codes := codes_of(value):
             # Without the style of text that can be copied, two commands in a line would look like one.
             shown_codes = (" " if can_copy else "<br>").join(_code(code, can_copy=can_copy) for code in codes)
-            yield f'<tr><th scope="row">{_escape(name)}</th><td>{shown_codes}</td></tr>'
+            yield f'<tr><th scope="row" align="left">{_escape(name)}</th><td>{shown_codes}</td></tr>'
             continue
         shown = format_cell(value, unit_of(name))
         tooltip = _tooltip(shown.exact)
         css = ' class="sx-0"' if shown.text == NULL else ""
         shown_text = escape(truncate(shown.text, _WIDEST_VALUE))
-        yield f'<tr><th scope="row">{_escape(name)}</th><td{css}{tooltip}>{shown_text}</td></tr>'
+        yield f'<tr><th scope="row" align="left">{_escape(name)}</th><td{css}{tooltip}>{shown_text}</td></tr>'
     yield "</tbody>"
 
 
-def _grid(grid: Grid, title: str, limit: int, *, can_copy: bool) -> Iterator[str]:
+def _grid(grid: Grid, title: str, limit: int, *, can_copy: bool, names_cells: bool) -> Iterator[str]:
     columns = shown_columns(grid, limit)
     if columns:
-        yield from _box(_rows(columns, grid.marked, can_copy=can_copy), "sx-table", title)
+        rows = _rows(columns, grid, can_copy=can_copy, names_cells=names_cells)
+        widths = (max(min(len(cell.text), _WIDEST_CELL) for cell in column.cells) for column in columns if column.cells)
+        yield from _box(
+            rows, "sx-table sx-many" if sum(widths, 3 * len(columns)) > _MOST_LETTERS else "sx-table", title
+        )
     shown_text = [part for part in (rows_note(grid, limit), columns_note(grid, len(columns))) if part]
     if shown_text:
         yield f'<div class="sx-said">{_isolate("; ".join(shown_text))}</div>'
@@ -239,10 +252,10 @@ def _item(item: Item | None) -> str:
     return f'<td{tooltip}>{sign}{_isolate(name)} <span class="sx-0">{description}</span></td>'
 
 
-def _rows(columns: tuple[ShownColumn, ...], marked: frozenset[tuple[int, int]], *, can_copy: bool) -> Iterator[str]:
+def _rows(columns: tuple[ShownColumn, ...], grid: Grid, *, can_copy: bool, names_cells: bool) -> Iterator[str]:
     yield "<thead><tr>"
     for column in columns:
-        css = ' class="sx-n"' if column.is_number else ""
+        css = f' class="sx-n"{_ALIGNED}' if column.is_number else ' align="left"'
         # Where space is short, headings break between their words, never inside a name.
         name = _escape(truncate(column.heading, _WIDEST_CELL))
         name = name.replace(" ", "&nbsp;") if column.name in _SIDES else name
@@ -256,13 +269,16 @@ def _rows(columns: tuple[ShownColumn, ...], marked: frozenset[tuple[int, int]], 
             part = parts[index][position] if parts[index] else None
             shown = column.cells[position]
             copies = can_copy and column.is_path and shown.text != NULL and len(shown.text) <= _LONGEST_TOOLTIP
-            yield _cell(shown, column, is_marked=(position, index) in marked, part=part, copies=copies)
+            cell = _cell(shown, column, is_marked=(position, index) in grid.marked, part=part, copies=copies)
+            cell = f">{grid.pictures[column.name][position]}</td>" if column.name in grid.pictures else cell
+            name = f' data-name="{_escape(truncate(column.heading, _WIDEST_CELL))}"' if names_cells else ""
+            yield f"<td{name}{cell}"
         yield "</tr>"
     yield "</tbody>"
 
 
 def _is_of_commits(grid: Grid) -> bool:
-    return any(name == "kind" or name in _SIDES for name in grid.rows.column_names)
+    return any(name in ("kind", "state") or name in _SIDES for name in grid.rows.column_names)
 
 
 _SIDES = {
@@ -294,20 +310,23 @@ def _cell(shown: Cell, column: ShownColumn, *, is_marked: bool, part: int | None
     if part:
         names.append(_SIDES[column.name])
         style = f' style="--sx-part:{part}%"'
-    if column.name == "kind" and shown.text in KIND_COLORS:
+    colors = {"kind": KIND_COLORS, "state": STATE_COLORS}.get(column.name, {})
+    if (column.name == "kind" and shown.text != NULL) or shown.text in colors:
         names.append("sx-kind")
-        style = f' style="--sx-kind:{KIND_COLORS[shown.text]}"'
-    css = (f' class="{" ".join(names)}"' if names else "") + style
+        style = f' style="--sx-kind:{page_color(colors[shown.text])}"' if shown.text in colors else ""
+    css = (f' class="{" ".join(names)}"' if names else "") + style + _ALIGNED * column.is_number
     if copies:
-        return f'<td{css}>{_COPYABLE} sx-cell"{_tooltip(full)}>{escape(shown_text)}</code></td>'
+        return f'{css}>{_COPYABLE} sx-cell"{_tooltip(full)}>{escape(shown_text)}</code></td>'
     if fades:
-        return f'<td{css}><span class="sx-fade" tabindex="0"{_tooltip(full)}>{escape(shown_text)}</span></td>'
-    return f"<td{css}{_tooltip(full)}>{escape(shown_text)}</td>"
+        return f'{css}><span class="sx-fade" tabindex="0"{_tooltip(full)}>{escape(shown_text)}</span></td>'
+    return f"{css}{_tooltip(full)}>{escape(shown_text)}</td>"
 
 
 _RTL = "\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff"
 _RIGHT_TO_LEFT = re.compile(f"[{_RTL}]+(?:[^\\w<>&;]*[{_RTL}]+)*")
 """Letters that are written from right to left, and the characters between them."""
+_ALIGNED = ' align="right"'
+"""Of numbers, for pages that drop styles."""
 _COPYABLE = '<code class="sx-copy'
 """The start of the elements that `COPY_SCRIPT` adds a button to."""
 

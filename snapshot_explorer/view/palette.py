@@ -1,6 +1,6 @@
 """The palette by Okabe and Ito, which color-blind people can distinguish, and the color of each kind of commit.
 
-Orange, sky, purple and gray are darker than theirs: each has a contrast of at least 3:1 with white and dark pages.
+Orange, sky and purple are darker than theirs: each has a contrast of at least 3:1 with white and dark pages.
 """
 
 GREEN, ORANGE, SKY, VERMILLION, PURPLE, BLUE, GRAY = (
@@ -10,7 +10,7 @@ GREEN, ORANGE, SKY, VERMILLION, PURPLE, BLUE, GRAY = (
     "#D55E00",
     "#C46A9C",
     "#0072B2",
-    "#8C8C8C",
+    "#6B6B6B",
 )
 KIND_COLORS = {
     "append": GREEN,
@@ -21,6 +21,12 @@ KIND_COLORS = {
     "merge": BLUE,
     "restore": ORANGE,
     "schema": PURPLE,
-    "analyze": GRAY,
-    "maintenance": GRAY,
 }
+"""Other kinds are gray."""
+
+STATE_COLORS = {"act": VERMILLION, "watch": ORANGE, "ok": GREEN, "unknown": GRAY}
+
+
+def page_color(color: str) -> str:
+    """Return a color for a page, where gray is the color of the page's faint text: one gray is too faint in a theme."""
+    return "currentColor" if color == GRAY else color

@@ -14,6 +14,7 @@ from snapshot_explorer.jupyter.explorer import Explorer
 from snapshot_explorer.table import parts_of
 from tests.inner.analysis import Symptom
 from tests.inner.core import Hint
+from tests.support.delta.table_builder import DeltaTable
 
 NO_JUMP = Symptom(is_problem=False, sentence="No number that metadata records jumps.", hint=Hint("table.anomalies"))
 
@@ -180,7 +181,7 @@ def test_a_finding_opens_its_evidence_in_the_explorer_and_may_be_expected():
     explorer.receive({"expect": [0, "a backfill"]})
     explorer.wait()
 
-    assert [finding["state"] for finding in explorer.view["findings"]] == ["fine", "expected"]
+    assert [finding["state"] for finding in explorer.view["findings"]] == ["unknown", "fine", "expected"]
     assert explorer.page["counts"]["health"] == 0
     assert (marked, [jump["at"] for jump in explorer.facts["jumps"]]) == ([11, 13], [13])
     assert 'reason = "a backfill"' in explorer.page["expected"]
@@ -199,3 +200,74 @@ def test_versions_of_which_it_is_unknown_whether_their_files_exist_are_named_wit
         f"Whether all files of versions 1 to 3 exist is unknown (version 3: its manifest metadata/{damaged.name} "
         "has another size than recorded, and was not read). No file is known to be missing."
     )
+
+
+def doubled(health):
+    return [symptom for symptom in health.symptoms if symptom.hint.verb == "snapshot.duplicates"]
+
+
+def statistics(column, numbers):
+    ends = {"minValues": {column: min(numbers)}, "maxValues": {column: max(numbers)}}
+    return {"numRecords": len(numbers), "nullCount": {column: 0}, **ends}
+
+
+def bookings(folder, *appends):
+    table = DeltaTable(None, folder, fields=[("booking_id", "long"), ("name", "string")])
+    for numbers in appends:
+        table.append([(number, "Ada") for number in numbers], stats=statistics("booking_id", numbers))
+    return open_table(folder)
+
+
+def test_more_rows_than_values_of_an_obvious_key_are_doubled_rows_by_metadata_alone(tmp_path):
+    table = bookings(tmp_path / "bookings", range(1, 11), range(11, 13), range(11, 13), range(13, 20))
+
+    (symptom,) = doubled(table.health())
+    (of_version,) = doubled(table.health(2))
+
+    assert symptom.sentence == "At version 3 rows are doubled: 14 rows have at most 12 values of booking_id."
+    assert (symptom.is_problem, symptom.versions) == (True, (3,))
+    assert symptom.hint == Hint("snapshot.duplicates", {"ref": 3, "key": ["booking_id"]})
+    assert table.at(3).duplicates("booking_id").num_rows == 2
+    assert of_version.is_problem is None
+
+
+def test_rows_are_not_said_to_be_single_before_they_were_read(tmp_path):
+    table = bookings(tmp_path / "bookings", range(0, 20, 2), [4, 6])
+
+    (unread,) = doubled(table.health())
+    (read,) = doubled(table.health(key="booking_id"))
+    (earlier,) = doubled(table.health(1, key=["booking_id"]))
+
+    assert (unread.is_problem, unread.versions) == (None, ())
+    assert unread.sentence.startswith("Not checked: whether rows are doubled, several with the same booking_id.")
+    assert "nothing to look at in what was checked, 1 of 4 unknown" in repr(table.health())
+    assert (read.is_problem, read.versions) == (True, (2,))
+    assert read.sentence == (
+        "2 of 12 rows repeat the booking_id of another one at version 2. "
+        "Several rows begin to have the same booking_id at version 2."
+    )
+    assert earlier.sentence == "None of 10 rows repeat the booking_id of another one at version 1."
+    for options in ({"between": ".."}, {"metadata_only": True}):
+        with pytest.raises(InvalidArgumentError, match="leave out the range or the key"):
+            table.health(key="booking_id", **options)
+
+
+def test_rows_that_readers_merge_by_their_key_are_not_doubled_and_other_columns_are_no_key(tmp_path):
+    table = DeltaTable(None, tmp_path / "visits", fields=[("customer_id", "long")])
+    table.append([(1,), (1,)], stats=statistics("customer_id", [1, 1]))
+
+    assert doubled(open_table(samples.path("orders")).health()) == []
+    assert doubled(open_table(tmp_path / "visits").health()) == []
+
+
+def test_a_finding_of_doubled_rows_opens_where_they_are_read(tmp_path):
+    explorer = Explorer(bookings(tmp_path / "bookings", range(1, 3), range(1, 3)), name="bookings").wait()
+    explorer.receive({"set": {"tab": "health", "health": "problems"}})
+    explorer.wait()
+
+    explorer.receive({"finding": 0})
+    explorer.wait()
+
+    state = explorer.state
+    assert (state.tab, state.health, state.b, state.key) == ("health", "duplicates", 2, ["booking_id"])
+    explorer.close()

@@ -2,11 +2,12 @@
 
 from snapshot_explorer.view.commits import MINUS
 from snapshot_explorer.view.differences import difference_figure
-from snapshot_explorer.view.figures import INK, plotly_text
+from snapshot_explorer.view.figures import plotly_text
 from snapshot_explorer.view.grid import shown_columns
 from snapshot_explorer.view.html import COPY_SCRIPT
-from snapshot_explorer.view.palette import GREEN, ORANGE, SKY
+from snapshot_explorer.view.palette import GRAY, GREEN, KIND_COLORS, ORANGE, SKY, STATE_COLORS, page_color
 from snapshot_explorer.view.plotly_figure import PLOTLY, FigureWithTable
+from snapshot_explorer.view.png import Canvas
 from snapshot_explorer.view.records.lakes import sparkline
 from snapshot_explorer.view.row_changes import commit_bars_of, row_change_text
 from snapshot_explorer.view.stored_details import stored_details, writer_facts

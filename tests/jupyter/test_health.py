@@ -16,7 +16,12 @@ def test_health_tells_of_the_newest_version_or_of_the_one_named(orders):
 def test_health_is_drawn_with_what_went_wrong_first_and_then_its_verdict(orders):
     shown = orders.ok("%snapshot health").shown
 
-    assert shown["text/plain"].splitlines()[1] == "No file is missing: 5 versions can be loaded."
+    assert (
+        shown["text/plain"]
+        .splitlines()[1]
+        .startswith("Not checked: whether rows are doubled, several with the same id")
+    )
+    assert "\nNo file is missing: 5 versions can be loaded." in shown["text/plain"]
     assert "\nIn good order: nothing to do." in shown["text/plain"]
     assert "small file threshold" in shown["text/html"]
 
@@ -63,3 +68,11 @@ def test_the_flag_of_health_is_completed(orders):
         found = [item.text for item in orders.ip.Completer.completions("%snapshot health --ov", 21)]
 
     assert found == ["--over"]
+
+
+def test_doubled_rows_are_looked_for_on_request(orders):
+    health = orders.ok("%snapshot health --key id").result
+
+    assert [symptom.sentence for symptom in health.symptoms if symptom.hint.verb == "snapshot.duplicates"] == [
+        f"None of {health.partitions.to_dict()[0]['rows']} rows repeat the id of another one at version 5."
+    ]

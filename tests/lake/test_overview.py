@@ -87,7 +87,7 @@ def test_what_was_not_checked_is_null_and_drawn_so(overview):
     assert "Not checked: versions that cannot be loaded; health, which lake.overview(health=True) reads." in repr(
         overview
     )
-    assert "Rhythm: late: older than" in repr(overview)
+    assert 'title="late: older than' in overview._repr_mimebundle_()["text/html"]
 
 
 def test_health_is_read_on_request(root):
@@ -216,3 +216,18 @@ def test_a_sum_is_unknown_where_a_commit_does_not_say_how_many_rows_it_changed(t
 
     assert (row["added_rows"], row["removed_rows"]) == (None, None)
     assert row["commits"] == 4
+
+
+def test_states_have_a_color_and_recent_commits_a_picture_with_the_rhythm(overview):
+    page = overview._repr_mimebundle_()["text/html"]
+    late = page[page.index("late_delta</td>") :]
+
+    assert page.count('style="--sx-kind:#D55E00">act</td>') == overview["state"].to_pylist().count("act")
+    assert page.count("<svg") == min(len(overview), page.count("<tr>"))
+    picture = late[late.index("<svg") : late.index("</svg>")]
+    assert (
+        f"<title>{sparkline(overview.to_dict()[overview['name'].to_pylist().index('delta.db/late_delta')]['recent_rows'])}</title>"
+        in picture
+    )
+    assert 'stroke="#D55E00" stroke-width="6"' in picture  # late: the time since the newest commit is red
+    assert "stroke-dasharray" in picture

@@ -16,7 +16,7 @@ from tests.support.jupyter_server import TOKEN
 
 BEGUN = re.compile(r"\[[*\d]")
 READY = '.jp-Notebook-ExecutionIndicator[data-status="idle"]'
-TIMELINE = ".sx-explorer .sx-timeline, .sx-still > svg"
+TIMELINE = ".sx-explorer .sx-timeline, .sx-still .sx-picture"
 """The timeline of an explorer, or its picture in a cell whose explorer a later cell shows."""
 FEWEST = 300
 """Pixels of the colors of bars, without which a timeline is blank."""

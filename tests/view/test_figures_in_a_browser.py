@@ -8,7 +8,7 @@ import pytest
 
 from snapshot_explorer import open_table, samples
 from snapshot_explorer.core.frames import COMMITS
-from tests.inner.view import INK, timeline
+from tests.inner.view import GRAY, timeline
 
 EVIL = "<img src=x onerror=window.hit=1><b>bold</b> $x$ &amp;"
 DRAW = """async (json) => {
@@ -48,13 +48,13 @@ def test_the_timeline_of_a_sample_is_drawn(page):
     assert names == [*kinds, "? rows not counted", "total rows", "schema changed", "tags"]
 
 
-def test_text_is_grey_and_paper_is_clear_so_that_both_themes_read(page):
+def test_text_is_gray_on_white_paper_so_that_it_reads_in_both_themes(page):
     page.evaluate(DRAW, open_table(samples.path("orders")).compare(7, 15).picture().to_json())
 
     colors = page.evaluate("() => [...document.querySelectorAll('.xtick text, .ytick text')].map(e => e.style.fill)")
-    red, green, blue = (int(INK[at : at + 2], 16) for at in (1, 3, 5))
+    red, green, blue = (int(GRAY[at : at + 2], 16) for at in (1, 3, 5))
     assert set(colors) == {f"rgb({red}, {green}, {blue})"}
-    assert page.evaluate("() => document.querySelector('.main-svg').style.background") == "rgba(0, 0, 0, 0)"
+    assert page.evaluate("() => document.querySelector('.main-svg').style.background") == "rgb(255, 255, 255)"
 
 
 def test_hostile_text_is_shown_as_it_is(page):

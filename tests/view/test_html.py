@@ -77,10 +77,11 @@ def test_a_grid_is_a_table_with_column_headers_and_tooltips() -> None:
         '<div class="sx"><div class="sx-title" role="heading" aria-level="3">History</div>'
         '<div class="sx-box" role="group" tabindex="0" aria-label="History">'
         '<table class="sx-table" aria-label="History"><thead><tr>'
-        '<th scope="col" class="sx-n">version</th>'
-        '<th scope="col" class="sx-n" title="added_bytes: size of the added files">+&nbsp;bytes</th></tr></thead>'
-        '<tbody><tr><td class="sx-n">17</td>'
-        '<td class="sx-n" title="1,234,567 bytes">1.2 MB</td></tr></tbody>'
+        '<th scope="col" class="sx-n" align="right">version</th>'
+        '<th scope="col" class="sx-n" align="right" title="added_bytes: size of the added files">+&nbsp;bytes</th>'
+        "</tr></thead>"
+        '<tbody><tr><td class="sx-n" align="right">17</td>'
+        '<td class="sx-n" align="right" title="1,234,567 bytes">1.2 MB</td></tr></tbody>'
         '</table></div><div class="sx-said">1 of 3 versions</div></div>'
     )
 
@@ -94,13 +95,13 @@ def test_kinds_have_their_color_and_what_was_added_or_removed_a_bar() -> None:
 
     assert re.findall("<td.*?</td>", without_style(drawn)) == [
         '<td class="sx-kind" style="--sx-kind:#009E73">append</td>',
-        '<td class="sx-n sx-plus" style="--sx-part:100%">50</td>',
-        '<td class="sx-n sx-0">-</td>',
-        '<td class="sx-n">1</td>',
-        "<td>&lt;b&gt;</td>",
-        '<td class="sx-n">0</td>',
-        '<td class="sx-n sx-minus" style="--sx-part:100%">3</td>',
-        '<td class="sx-n">2</td>',
+        '<td class="sx-n sx-plus" style="--sx-part:100%" align="right">50</td>',
+        '<td class="sx-n sx-0" align="right">-</td>',
+        '<td class="sx-n" align="right">1</td>',
+        '<td class="sx-kind">&lt;b&gt;</td>',
+        '<td class="sx-n" align="right">0</td>',
+        '<td class="sx-n sx-minus" style="--sx-part:100%" align="right">3</td>',
+        '<td class="sx-n" align="right">2</td>',
     ]
 
 
@@ -108,7 +109,8 @@ def test_pairs_are_a_table_with_row_headers() -> None:
     drawn = render_html(Drawing(title="version 1", parts=(Pairs((("user", None), ("kind", "append"))),)))
 
     assert (
-        '<tr><th scope="row">user</th><td class="sx-0">-</td></tr><tr><th scope="row">kind</th><td>append</td></tr>'
+        '<tr><th scope="row" align="left">user</th><td class="sx-0">-</td></tr>'
+        '<tr><th scope="row" align="left">kind</th><td>append</td></tr>'
     ) in drawn
 
 

@@ -1,14 +1,15 @@
 """What commits did to the rows of a table, as a sentence and as bars."""
 
-import re
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 from snapshot_explorer import open_table, samples
 from snapshot_explorer.core.frames import COMMITS
-from tests.inner.view import MINUS, commit_bars, commit_bars_of, row_change_text, timeline
+from tests.inner.view import GRAY, KIND_COLORS, MINUS, commit_bars, commit_bars_of, row_change_text, timeline
+from tests.support.png import picture_points
 
 
 def commit(  # noqa: PLR0913 - the counts of a commit
@@ -100,14 +101,16 @@ def test_a_compaction_is_quiet_unless_it_changes_rows():
 def test_a_rewrite_is_thin_and_gray_and_sets_no_scale():
     rows = commits(DELETE, COMPACTION)
     bars = {bar.name: bar for bar in timeline(rows, y="rows", title="History").figure.data if bar.type == "bar"}
-    paths = re.findall(r'<path d="([^"]*)" fill="([^"]*)"/>', commit_bars(rows, "rows", None, None))
-    heights = [[abs(float(size)) for size in re.findall(r"v(-?[\d.]+)h", path)] for path, _ in paths]
+    points = picture_points(commit_bars(rows, "rows", None, None))
+    thin, wide = (np.argwhere(points == int(color[1:], 16)) for color in (GRAY, KIND_COLORS["update"]))
+    thin = thin[thin[:, 0] < 240]  # above the line of totals
+    columns = np.bincount(thin[thin[:, 1] > 120][:, 1])
 
     assert bars["~ compact"].width < 0.5
-    assert bars["~ compact"].marker.color == "#8C8C8C"
+    assert bars["~ compact"].marker.color == GRAY
     assert max(abs(y) for bar in bars.values() for y in bar.y) == 10
-    assert max(heights[3]) == max(heights[2])
-    assert paths[3][1] == "#8C8C8C"
+    assert (columns > 100).sum() == 6
+    assert wide[:, 1].max() - wide[:, 1].min() > 100
 
 
 def test_the_log_shows_rows_of_the_table():

@@ -116,6 +116,15 @@ def count_inserted_again(changed: RowDiff, since: RowDiff) -> int:
     )
 
 
+def count_deleted_among(changed: RowDiff, rows: pa.Table) -> int:
+    """Return how many of the rows that a diff has as deleted are among others, by its key or by all their values."""
+    names = list(changed.plan.key or changed.plan.columns)
+    deleted, others = (
+        Counter(exact_keys([single_chunk(side[name]) for name in names])) for side in (changed.deleted, rows)
+    )
+    return (deleted & others).total()
+
+
 def _select_rows(diff: RowDiff, condition: Condition | None) -> Iterator[pa.Table]:
     for part in diff.changed.parts():
         yield part if condition is None else matching_changes(part, condition)

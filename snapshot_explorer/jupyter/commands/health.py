@@ -3,7 +3,7 @@
 from snapshot_explorer.analysis.health import Health
 from snapshot_explorer.history import history_of
 from snapshot_explorer.jupyter.command import TABLE, Call, Command, Invocation, Option
-from snapshot_explorer.jupyter.commands.shared_arguments import REF, ref_of
+from snapshot_explorer.jupyter.commands.shared_arguments import REF, column_names, ref_of
 from snapshot_explorer.jupyter.usage_error import UsageError
 from snapshot_explorer.results import Frame
 
@@ -24,6 +24,7 @@ def _health(invocation: Invocation) -> Health | Frame:
         metadata_only=invocation.arguments.has("metadata-only"),
         expect={ref.strip(): reason.strip()} if expected else None,
         config=invocation.arguments.get("config"),
+        key=None if (key := invocation.arguments.get("key")) is None else column_names(key, "--key"),
     )
     for line in history_of(table).open_branch.expected[-1].to_toml().split("\n") if expected else ():
         invocation.show_line(line)
@@ -42,6 +43,7 @@ HEALTH = Command(
         "%snapshot health latest~10",
         "%snapshot health --over ..",
         '%snapshot health --expect "11: a backfill"',
+        "%snapshot health --key order_id",
         "h = %snapshot health 17",
     ),
     arguments=(REF,),
@@ -63,13 +65,19 @@ HEALTH = Command(
             value_type="path",
             meaning="a TOML file of check, for the versions that are expected",
         ),
+        Option(
+            flags=("--key",),
+            metavar="A,B",
+            value_type="columns",
+            meaning="the columns that identify a row: also look for rows with the same values, which reads them",
+        ),
         Option(flags=("--metadata-only",), meaning="look for no file, and read no other version"),
         TABLE,
     ),
-    notes="First a sentence for each finding, with the command that shows the evidence: files that are missing, and "
-    "versions at which numbers jump, of all versions, or with REF of that one. Then a verdict on the version, findings "
-    "with their thresholds, and the engine's own commands to run; this package never runs them. h.findings, "
-    "h.partitions and h.levels are frames. --expect shows the lines for the file of --config, which check reads too. "
-    "Reads metadata and looks for every file; with --metadata-only, reads the metadata of the version alone. Reads no "
-    "rows.",
+    notes="First a sentence for each finding, with the command that shows the evidence: files that are missing, "
+    "versions at which numbers jump, and doubled rows, of all versions, or with REF of that one. Then a verdict on "
+    "the version, findings with their thresholds, and the engine's own commands to run; this package never runs them. "
+    "h.findings, h.partitions and h.levels are frames. --expect shows the lines for the file of --config, which check "
+    "reads too. Reads metadata and looks for every file; with --metadata-only, reads the metadata of the version "
+    "alone. Reads no rows, but for --key.",
 )

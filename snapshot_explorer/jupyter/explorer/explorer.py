@@ -863,6 +863,8 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
                 case "table.diff_rows" | "table.compare", {"b": int(b)}:
                     state.tab = "rows" if verb == "table.diff_rows" else "compare"
                     state.part, state.compared, state.b, state.pinned = "rows", "overview", b, False
+                case "snapshot.duplicates", {"ref": int(ref), "key": list(key)}:
+                    state.health, state.b, state.key = "duplicates", ref, key
                 case "table.verify", _:
                     state.health, state.b = "readability", next(reversed(finding.versions), state.b)
                 case _:

@@ -27,10 +27,9 @@ _GROUP = (
 )
 
 _NOT_CHECKED = Message(
-    "Not checked: whether rows are doubled (",
-    Hint("table.anomalies", {"key": [...]}),
-    "), and whether values are right; both need rows to be read.",
+    "Not checked: whether rows are doubled (", Hint("table.health", {"key": [...]}), "), and whether values are right."
 )
+_VALUES_NOT_CHECKED = "Not checked: whether values are right."
 
 
 @draw.register
@@ -60,7 +59,8 @@ def _health(health: Health) -> Drawing:
     if health.settings is not None:
         parts += _of_version(health, health.settings)
     if health.symptoms:
-        parts.append(Line(_NOT_CHECKED, is_faint=True))
+        is_keyed = any(symptom.hint.verb == "snapshot.duplicates" for symptom in health.symptoms)
+        parts.append(Line(_VALUES_NOT_CHECKED if is_keyed else _NOT_CHECKED, is_faint=True))
     heading = f"Health of {health.name} at version {health.version}"
     return Drawing(title=f"{heading}: {_answer(health)}" if health.symptoms else heading, parts=tuple(parts))
 

@@ -16,6 +16,7 @@ from snapshot_explorer.lake.overview import STATES, LakeOverview
 from snapshot_explorer.lake.table_twins import Twins
 from snapshot_explorer.view.dispatch import draw, drawing_of
 from snapshot_explorer.view.drawing import Code, Drawing, Grid, Line, Pairs, Part
+from snapshot_explorer.view.palette import GREEN, VERMILLION
 from snapshot_explorer.view.row_changes import row_counts_text
 
 _EXPLAINED = 50
@@ -110,10 +111,11 @@ def _overview(overview: LakeOverview) -> Drawing:
     ending += [Line(f"A note on {pluralize(count, 'table')}: {note}") for note, count in shared.items()]
     unchecked = [words for name, words in _UNCHECKED.items() if all(row[name] is None for row in rows)]
     ending += [Line(Message("Not checked: ", join("; ", unchecked), "."), is_faint=True)] if unchecked and rows else []
-    ending.append(Line(f"Rhythm: {RHYTHM_RULE}.", is_faint=True))
     if next_table is not None:
         ending.append(Code(f"snapshot_explorer.explore(lake[{next_table!r}])"))
-    grid = Grid(_drawn(rows[: overview.limit]), total=len(rows), noun="tables", limit=overview.limit)
+    drawn = rows[: overview.limit]
+    pictures = {"recent": [_rhythm_svg(row) for row in drawn]}
+    grid = Grid(_drawn(drawn), total=len(rows), noun="tables", limit=overview.limit, pictures=pictures)
     return Drawing(title=overview.title, parts=(*notes, grid, *ending))
 
 
@@ -155,7 +157,9 @@ def _drawn(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
         "age": "the age of the newest commit that changes data",
         "every": "the median time between recent commits that change data",
         "rows": "rows inserted, deleted and updated; where they are not counted, rows in added files",
-        "recent": "rows inserted by each recent commit that changes data, oldest first",
+        "rhythm": RHYTHM_RULE,
+        "recent": "rows inserted by each recent commit that changes data, oldest first; then the time from the "
+        "newest one to now, the time at which the next one is usual (dotted), and from which it is late (red)",
     }
     drawn = [name for name in columns if name not in _UNCHECKED or any(row[name] is not None for row in rows)]
     fields = [
@@ -195,6 +199,36 @@ def event_text(row: Mapping[str, Any]) -> str | None:
         parts.append("the schema changed")
     parts += [*(row["anomalies"] or []), *([row["note"]] if row["note"] else [])]
     return "; ".join(parts) or None
+
+
+_BAR, _HIGH, _TAIL = 6, 18, 60
+"""In pixels: a bar and the distance to the next, its maximum height, and the time after the newest commit."""
+
+
+def _rhythm_svg(row: Mapping[str, Any]) -> str:
+    """Return recent commits of a table and its expected rhythm as SVG, whose title is the sparkline as text."""
+    values = row["recent_rows"] or []
+    age, usual, late = (row[f"{name}_seconds"] for name in ("age", "usual", "late_after"))
+    most = max((value for value in values if value is not None), default=0) or 1
+    parts = [
+        f'<path d="M{_BAR * at + 1},{_HIGH}v-{1 if not value else max(2, round(_HIGH * value / most))}h{_BAR - 2}v20" '
+        f'fill="{"none" if value is None else "currentColor"}"/>'
+        for at, value in enumerate(values)
+    ]
+    start = _BAR * len(values)
+    if age is not None and usual is not None and late is not None:
+        scale = (_TAIL - 4) / max(age, late, 1)
+        color = VERMILLION if age > late else GREEN
+        parts += [
+            f'<path d="M{start},{_HIGH - 3}h{max(1, round(age * scale))}" stroke="{color}" stroke-width="6"/>',
+            f'<path d="M{start + usual * scale:.0f},0v{_HIGH}" stroke="currentColor" stroke-dasharray="2 2"/>',
+            f'<path d="M{start + late * scale:.0f},0v{_HIGH}" stroke="{VERMILLION}" stroke-width="2"/>',
+        ]
+    wide = start + _TAIL
+    return (
+        f'<svg width="{wide}" height="{_HIGH}" viewBox="0 0 {wide} {_HIGH}" role="img" '
+        f'style="overflow:hidden;vertical-align:middle"><title>{sparkline(values)}</title>{"".join(parts)}</svg>'
+    )
 
 
 def sparkline(values: Sequence[int | None]) -> str:

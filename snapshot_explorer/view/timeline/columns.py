@@ -10,6 +10,7 @@ import numpy as np
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.view.commits import MAX_NAMES, name_line, with_totals
 from snapshot_explorer.view.figures import clean_text, numbers, numbers_with_gaps
+from snapshot_explorer.view.palette import page_color
 from snapshot_explorer.view.row_changes import with_row_changes
 from snapshot_explorer.view.timeline.flags import bars_top
 from snapshot_explorer.view.timeline.marks import timeline_marks
@@ -97,7 +98,7 @@ def timeline_columns(commits: pa.Table, *, y: str, facts: TableFacts) -> dict[st
         "line": line,
         "room": bars_top(marks.flags),
         "kinds": [
-            {"name": clean_text(name), "color": look.color, "pattern": look.pattern, "sign": look.sign}
+            {"name": clean_text(name), "color": page_color(look.color), "pattern": look.pattern, "sign": look.sign}
             for name, look in ((name, _look(marks, style, of_kind)) for name, style, of_kind in kinds)
         ],
         "flags": _flags(marks),
@@ -153,7 +154,7 @@ def _flags(marks: TimelineMarks) -> list[dict[str, object]]:
     return [
         {
             "noun": flags.flag.noun,
-            "color": flags.flag.color,
+            "color": page_color(flags.flag.color),
             "at": np.searchsorted(marks.x, flags.x).tolist(),
             "y": flags.y.tolist(),
             "labels": flags.labels if flags.has_labels else None,

@@ -1,36 +1,40 @@
-"""The newest commits as a static picture, for pages without scripts."""
+"""The newest commits as a picture, for pages without scripts."""
 
 from __future__ import annotations
 
-from html import escape
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from snapshot_explorer.view.figures import INK
-from snapshot_explorer.view.palette import BLUE, GRAY, GREEN, VERMILLION
-from snapshot_explorer.view.timeline.marks import TimelineMarks, timeline_marks
+from snapshot_explorer.arrow.value_text import MINUS
+from snapshot_explorer.core.safe_text import sanitize
+from snapshot_explorer.view.commits import time_texts
+from snapshot_explorer.view.palette import BLUE, GRAY, VERMILLION
+from snapshot_explorer.view.png import PAPER, Canvas
+from snapshot_explorer.view.timeline.marks import short_number, timeline_marks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Mapping
 
+    import numpy.typing as npt
     import pyarrow as pa
+
+    from snapshot_explorer.view.timeline.marks import TimelineMarks
 
 BARS = 120
 """The maximum number of commits in a picture."""
-_WIDTH, _HEIGHT, _EDGE = 960, 160, 16
-_WIDEST = 56
-"""The maximum width of a bar: of few commits none becomes an area."""
-_EDGE_NAMES = 60
-"""The distance to an edge at which a name centered on its marker would be cut off."""
+_WIDTH, _HEIGHT, _LEFT, _RIGHT = 1920, 440, 110, 1900
+_TOP, _ZERO_LINE, _LINE_TOP, _LINE_BOTTOM = 36, 250, 280, 340
+"""Edges of the picture, its bars and its line of totals, in points: two for a pixel of the page."""
+_WIDEST, _THIN = 112, 6
+"""The maximum widths of a bar, of a commit that changes rows and of one that only rewrites them."""
+_GRID, _CLOSE = "#DDDDDD", 40
 
 
 def commit_bars(commits: pa.Table, measure: str, a: int | None, b: int | None) -> str:
-    """Return SVG with bars up for additions and down for removals of commits, the newest on the right.
+    """Return a PNG picture as HTML: bars of commits in the colors of their kinds, the newest on the right, and totals.
 
-    Commits that only rewrite rows have thin grey bars, which do not set the scale.
-
-    Texts end with a blank: pages that drop SVG, such as untrusted notebooks, keep them in a row.
+    Commits that only rewrite rows have thin gray bars, which do not set the scale.
 
     Args:
         commits: COMMITS, newest first.
@@ -42,49 +46,78 @@ def commit_bars(commits: pa.Table, measure: str, a: int | None, b: int | None) -
         return ""
     drawn = timeline_marks(commits.slice(0, BARS), measure)
     versions = drawn.rows["version"].to_pylist()
-    label = escape(f"{drawn.sides.replace(',', ' and')} by versions {versions[0]} to {versions[-1]}")
-    marks = {at: "A B" if a == b else name for name, at in (("A", a), ("B", b)) if at is not None}
-    return (
-        f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{label}" '
-        f'style="width:100%;max-width:{_WIDTH}px;height:auto" xmlns="http://www.w3.org/2000/svg">'
-        f"<title>{label}: </title>{''.join(_bars(versions, drawn, marks))}"
-        "</svg>"
-    )
+    canvas = Canvas(_WIDTH, _HEIGHT)
+    step = (_RIGHT - _LEFT) / len(versions)
+    middles = np.asarray(_LEFT + step * (np.arange(len(versions)) + 0.5), np.float64)
+    _draw_bars(canvas, drawn, middles, min(_WIDEST, step * 0.75))
+    _draw_totals(canvas, drawn, middles)
+    _draw_axis(canvas, drawn, middles)
+    marks = {name: at for name, at in (("A", a), ("B", b)) if at is not None}
+    _draw_marks(canvas, {name: float(middles[versions.index(at)]) for name, at in marks.items() if at in versions})
+    what = f"{drawn.sides.replace(',', ' and')} by versions {versions[0]} to {versions[-1]}"
+    return canvas.html(", ".join([what, *(f"{name} at {at}" for name, at in marks.items())]))
 
 
-def _bars(versions: Sequence[int], drawn: TimelineMarks, marks: dict[int, str]) -> Iterator[str]:
-    up, down = (float(side.max(initial=0)) for side in drawn.heights)
-    scale = (_HEIGHT - 3 * _EDGE) / max(1.0, up + down)
-    zero = _EDGE + up * scale
-    step = _WIDTH / len(versions)
-    width = max(1.0, min(_WIDEST, step * 0.7))
-    for side, most, sign, loud in ((drawn.bars.up, up, -1, GREEN), (drawn.bars.down, down, 1, VERMILLION)):
-        for is_quiet, thin, color in ((False, width, loud), (True, max(1.0, width / 4), GRAY)):
-            bars = (
-                f"M{at * step + (step - thin) / 2:.1f},{zero:.1f}v{sign * amount * scale:.1f}h{thin:.1f}V{zero:.1f}z"
-                for at, amount in enumerate(np.where(drawn.bars.quiet == is_quiet, np.minimum(side, most), 0).tolist())
-                if amount
-            )
-            yield f'<path d="{"".join(bars)}" fill="{color}"/>'
-    for at, version in enumerate(versions):
-        if version in marks:
-            yield _mark(at * step + step / 2, marks[version], version)
-    yield f'<line x1="0" x2="{_WIDTH}" y1="{zero:.1f}" y2="{zero:.1f}" stroke="{INK}"/>'
-    for x, anchor, version in ((0, "start", versions[0]), (_WIDTH, "end", versions[-1])):
-        yield (
-            f'<text x="{x}" y="{_HEIGHT - 4}" fill="currentColor" font-size="12" text-anchor="{anchor}">'
-            f"version {version} </text>"
-        )
+def _draw_bars(canvas: Canvas, drawn: TimelineMarks, middles: npt.NDArray[np.float64], width: float) -> None:
+    tops = drawn.tops
+    scale = (_ZERO_LINE - _TOP) / max(1.0, sum(tops))
+    zero = _TOP + tops[0] * scale
+    for top, sign in zip(tops, (1, -1), strict=True):
+        if top:
+            canvas.fill(_LEFT, zero - sign * top * scale, _RIGHT - _LEFT, 1, _GRID)
+            text = ("+" if sign > 0 else MINUS) + short_number(top)
+            canvas.write(_LEFT - 10, _TOP if sign > 0 else _ZERO_LINE - 21, text, GRAY, align=1)
+    legend = float(_LEFT)
+    for kind, style, of_kind in drawn.of_kinds():
+        loud = of_kind & ~drawn.bars.quiet
+        for chosen, look, wide in ((loud, style, width), (of_kind & ~loud, style.quiet(), min(_THIN, width / 4))):
+            for side, top, sign in zip(drawn.drawn_sides, tops, (-1, 1), strict=True):
+                for at in np.flatnonzero(chosen & (side > 0)).tolist():
+                    x, height = float(middles[at]) - wide / 2, sign * min(float(side[at]), top) * scale
+                    canvas.fill(x, zero, max(2.0, wide), height, look.color, pattern=look.pattern)
+                    if side[at] > top:  # a break mark before the end of a bar that is cut
+                        canvas.fill(x, zero + height - sign * 16, max(2.0, wide), -sign * 6, PAPER)
+        look = style if loud.any() else style.quiet()
+        canvas.fill(legend, _HEIGHT - 24, 20, 20, look.color, pattern=look.pattern)
+        name = f"{style.sign} {sanitize(kind)}".strip()
+        legend += 60 + canvas.write(legend + 28, _HEIGHT - 25, name, GRAY)
+    canvas.fill(_LEFT, zero - 1, _RIGHT - _LEFT, 2, GRAY)
 
 
-def _mark(x: float, letters: str, version: int) -> str:
-    """Return a marker: its line, and its name at the end of the line that the other marker's name does not use."""
-    end = _HEIGHT - 2 * _EDGE
-    y = end + _EDGE - 4 if letters == "B" else _EDGE - 4
-    anchor = "start" if x < _EDGE_NAMES else "end" if x > _WIDTH - _EDGE_NAMES else "middle"
-    color = BLUE if letters == "B" else VERMILLION
-    return (
-        f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{_EDGE}" y2="{end}" stroke="{color}"/>'
-        f'<text x="{x:.1f}" y="{y}" fill="currentColor" font-size="12" text-anchor="{anchor}">'
-        f"{letters} {version} </text>"
-    )
+def _draw_totals(canvas: Canvas, drawn: TimelineMarks, middles: npt.NDArray[np.float64]) -> None:
+    """Draw the line of totals, in steps; gaps where they are not known."""
+    values = drawn.total_line[0].astype(np.float64)
+    most = float(np.nanmax(values, initial=0.0))
+    if not most > 0:
+        return
+    ys = _LINE_BOTTOM - values / most * (_LINE_BOTTOM - _LINE_TOP)
+    half = float(middles[0]) - _LEFT
+    for at, (x, y) in enumerate(zip(middles.tolist(), ys.tolist(), strict=True)):
+        if y == y:  # noqa: PLR0124 - not NaN
+            canvas.fill(x - half, y - 2, 2 * half, 4, GRAY)
+            if at and ys[at - 1] == ys[at - 1]:
+                canvas.fill(x - half - 2, y, 4, float(ys[at - 1]) - y, GRAY)
+    canvas.write(_LEFT - 10, _LINE_TOP - 10, short_number(most), GRAY, align=1)
+
+
+def _draw_axis(canvas: Canvas, drawn: TimelineMarks, middles: npt.NDArray[np.float64]) -> None:
+    """Write versions and the days of their commits below the bars, as many as there is room for."""
+    canvas.fill(_LEFT, _LINE_BOTTOM, _RIGHT - _LEFT, 2, GRAY)
+    versions = [str(version) for version in drawn.rows["version"].to_pylist()]
+    days = [time[: len("2026-11-22")] for time in time_texts(drawn.rows["committed_at"])]
+    end, before = 0.0, ""
+    for x, version, day in zip(middles.tolist(), versions, days, strict=True):
+        half = 9 * max(len(version), len(day)) + 12
+        if x - half >= end:
+            canvas.write(x, _LINE_BOTTOM + 12, version, GRAY, align=0.5)
+            canvas.write(x, _LINE_BOTTOM + 42, day if day != before else "", GRAY, align=0.5)
+            end, before = x + half, day
+
+
+def _draw_marks(canvas: Canvas, marks: Mapping[str, float]) -> None:
+    """Draw the lines of A and B, with their names beside each other where the lines are close."""
+    for name, x in marks.items():
+        color = BLUE if name == "B" else VERMILLION
+        canvas.fill(x - 1, _TOP - 8, 3, _LINE_BOTTOM - _TOP + 8, color, pattern="" if name == "B" else "-")
+        close = any(other != name and abs(at - x) < _CLOSE for other, at in marks.items())
+        canvas.write(x, 0, name, color, align=0.5 + (close and (0.7 if name == "A" else -0.7)), size=4)

@@ -11,7 +11,6 @@ from snapshot_explorer.view.anomaly_marks import listed_rules, rule_lines
 from snapshot_explorer.view.commits import UNREADABLE, commit_hover_text, commit_table, time_texts
 from snapshot_explorer.view.drawing import Drawing, Line
 from snapshot_explorer.view.figures import (
-    INK,
     Picture,
     axis,
     escape_plotly,
@@ -21,9 +20,9 @@ from snapshot_explorer.view.figures import (
     shades,
     version_axis,
 )
-from snapshot_explorer.view.palette import PURPLE, VERMILLION
+from snapshot_explorer.view.palette import GRAY, PURPLE, VERMILLION
 from snapshot_explorer.view.timeline.flags import bars_top, draw_flags
-from snapshot_explorer.view.timeline.marks import TimelineMarks, timeline_marks
+from snapshot_explorer.view.timeline.marks import TimelineMarks, short_number, timeline_marks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -43,12 +42,9 @@ _THIN = 0.2
 """The width of the bar of a commit that only rewrites rows, of the distance between versions."""
 _WIDE, _FEW = 0.8, 12
 """The same for other commits, and the number of commits from which bars have it."""
-_USUAL, _OUTLIER, _ROOM = 0.95, 4, 1.5
-"""The axis ends at `_ROOM` times the quantile `_USUAL` of the bars if a bar is higher than `_OUTLIER` times it."""
-_FEWEST_BARS, _NAMED_CUTS = 8, 6
+_NAMED_CUTS = 6
 _DATES = 7
 """The maximum number of dates on the axis."""
-_THOUSAND = 1_000
 _EXACT_FLOATS = 2**24
 """Floats of 32 bits have all whole numbers up to here."""
 _LONG_BOTTOM = 150
@@ -137,17 +133,9 @@ def _figure(marks: TimelineMarks, title: str, total: int | None, notes: Sequence
     return name_versions(figure, marks.counted_versions)
 
 
-def _cut(values: _Numbers) -> float:
-    """Return the maximum height of bars on a side: a few bars that are far higher than all others are cut."""
-    others = values[values > 0]
-    most = float(others.max(initial=0))
-    usual = float(np.quantile(others, _USUAL, method="lower")) if len(others) >= _FEWEST_BARS else most
-    return _ROOM * usual if most > _OUTLIER * usual else most
-
-
 def _range(marks: TimelineMarks) -> dict[str, list[float]]:
     """Return the range of the bars' axis if bars are cut or flags need space; otherwise plotly chooses one."""
-    up, down = map(_cut, marks.heights)
+    up, down = marks.tops
     is_cut = any(top < side.max(initial=0) for top, side in ((up, marks.bars.up), (down, marks.bars.down)))
     share, bottom = bars_top(marks.flags), -1.05 * down
     if (share == 1 and not is_cut) or up == bottom:
@@ -158,29 +146,19 @@ def _range(marks: TimelineMarks) -> dict[str, list[float]]:
 
 def _cut_marks(marks: TimelineMarks) -> Iterator[dict[str, object]]:
     """Yield a mark with its height for each bar that is cut, up to a number of bars on each side."""
-    for values, sign in zip(marks.heights, (1, -1), strict=True):
-        most = _cut(values)
+    for values, most, sign in zip(marks.heights, marks.tops, (1, -1), strict=True):
         highest = np.argsort(-values, kind="stable")[:_NAMED_CUTS]
         for index in highest[values[highest] > most].tolist():
-            text = f"{values[index]:,}" if values[index] < _THOUSAND else _short(float(values[index]))
             yield {
                 "x": int(marks.x[index]),
                 "y": sign * most,
-                "text": text,
+                "text": short_number(float(values[index])),
                 "showarrow": False,
                 "yanchor": "top" if sign > 0 else "bottom",
                 "font": {"size": 10},
                 "xanchor": "left",
                 "xshift": 3,
             }
-
-
-def _short(value: float) -> str:
-    """Return a large number in few letters, such as 90k."""
-    for limit, letter in ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if value >= limit:
-            return f"{value / limit:.3g}{letter}"
-    return f"{value:g}"
 
 
 def _date_axis(marks: TimelineMarks) -> dict[str, object]:
@@ -227,17 +205,11 @@ def _parts(marks: TimelineMarks) -> Iterator[tuple[str, Style, _Mask, float | No
                 yield kind, look, chosen, width
 
 
-def _drawn_sides(marks: TimelineMarks) -> tuple[_Numbers, _Numbers]:
-    """Return the heights of bars up and down: of a commit that only rewrites rows, no higher than all others."""
-    up, down = (most.max(initial=0) for most in marks.heights)
-    return np.minimum(marks.bars.up, up), np.minimum(marks.bars.down, down)
-
-
 def _bars(marks: TimelineMarks) -> Iterator[go.Bar]:
     """Yield a bar up and a bar down per commit."""
     import plotly.graph_objects as go
 
-    up, down = _drawn_sides(marks)
+    up, down = marks.drawn_sides
     for kind, look, chosen, width in _parts(marks):
         name = plotly_text(f"{look.sign} {kind}".strip())
         for values, shown in ((up, True), (-down, False)):
@@ -262,7 +234,7 @@ def _thin_bars(marks: TimelineMarks) -> Iterator[go.Scatter]:
     times = np.array(time_texts(marks.rows["committed_at"]), np.object_)
     times = np.where(marks.bars.unknown, times + f"<br>{marks.y} {marks.unknown_word}; in files:", times)
     thickness = max(1.0, _MAX_BARS / len(marks.rows))
-    up, down = _drawn_sides(marks)
+    up, down = marks.drawn_sides
     is_drawn = ~marks.bars.unknown | (up + down > 0)
     for kind, look, of_kind, is_quiet in _parts(marks):
         chosen = of_kind & is_drawn
@@ -307,7 +279,7 @@ def _unknown(marks: TimelineMarks) -> Iterator[go.Scatter]:
         x=marks.x[marks.bars.unknown],
         y=np.zeros(int(marks.bars.unknown.sum()), np.int8),
         mode="markers",
-        marker={"symbol": "circle-x-open", "size": 8, "color": INK, "line": {"width": 1.5, "color": INK}},
+        marker={"symbol": "circle-x-open", "size": 8, "color": GRAY, "line": {"width": 1.5, "color": GRAY}},
         name=f"? {marks.y} {marks.unknown_word}",
         hovertemplate=f"version %{{x}}<br>{marks.y} {marks.unknown_word}<extra></extra>",
         hoverinfo=None if _is_long(marks) else "skip",
@@ -325,7 +297,7 @@ def _total(marks: TimelineMarks) -> go.Scatter:
         xaxis="x2",
         yaxis="y2",
         mode="lines" if len(values) > 1 else "markers",
-        line={"color": INK, "width": 2, "shape": "hvh"},
+        line={"color": GRAY, "width": 2, "shape": "hvh"},
         connectgaps=False,
         name=name,
         hovertemplate=f"version %{{x}}<br>{name} %{{y:,}}<extra></extra>" if _is_long(marks) else None,
@@ -339,7 +311,7 @@ def _shades(marks: TimelineMarks) -> Iterator[go.Scatter]:
         ends = np.array([(shade.first, shade.last) for shade in marks.shades if shade.readable == word], np.int64)
         if len(ends):
             first, last = marks.x[ends].T
-            yield shades(first, last, name=name, color=INK, pattern=pattern, panel="y3")
+            yield shades(first, last, name=name, color=GRAY, pattern=pattern, panel="y3")
 
 
 def _schema_changes(marks: TimelineMarks) -> Iterator[go.Scatter]:
@@ -375,7 +347,7 @@ def _jumps(marks: TimelineMarks) -> Iterator[go.Scatter | go.Scattergl]:
         y=np.full(len(rules), _JUMP_HEIGHT),
         yaxis="y3",
         mode="markers",
-        marker={"symbol": "diamond", "size": 9, "color": VERMILLION, "line": {"width": 1, "color": INK}},
+        marker={"symbol": "diamond", "size": 9, "color": VERMILLION, "line": {"width": 1, "color": GRAY}},
         name="jump",
         customdata=["<br>".join(map(escape_plotly, rule_lines(names))) for names in rules] if _is_long(marks) else None,
         hovertemplate="version %{x}<br>%{customdata}<extra></extra>" if _is_long(marks) else None,
@@ -389,9 +361,9 @@ def _hover(marks: TimelineMarks) -> go.Scatter:
 
     return go.Scatter(
         x=marks.x,
-        y=_drawn_sides(marks)[0],
+        y=marks.drawn_sides[0],
         mode="markers",
-        marker={"opacity": 0, "color": INK},
+        marker={"opacity": 0, "color": GRAY},
         hovertext=[commit_hover_text(row, schema) for row, schema in commit_records(marks)],
         hoverinfo="text",
         name="commits",

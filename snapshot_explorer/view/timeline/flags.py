@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.view.commits import MAX_NAMES, name_line
-from snapshot_explorer.view.figures import INK, clean_text, escape_plotly
-from snapshot_explorer.view.palette import BLUE
+from snapshot_explorer.view.figures import clean_text, escape_plotly
+from snapshot_explorer.view.palette import BLUE, GRAY
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,7 +45,7 @@ class Flag:
 
 FLAGS = (
     Flag(noun="tags", word="", symbol="triangle-right", color=BLUE, width=1),
-    Flag(noun="branches", word="branch ", symbol="y-down-open", color=INK, width=2),
+    Flag(noun="branches", word="branch ", symbol="y-down-open", color=GRAY, width=2),
 )
 
 
@@ -123,7 +123,7 @@ def draw_flags(flags: FlagLayer, *, version_template: str | None) -> go.Scatter 
         text=[escape_plotly(label) for label in flags.labels] if flags.has_labels else None,
         textposition="middle right",
         customdata=[escape_plotly(name_line(flag.noun, at, most)) for at in names],
-        marker={"symbol": flag.symbol, "size": 10, "color": flag.color, "line": {"width": flag.width, "color": INK}},
+        marker={"symbol": flag.symbol, "size": 10, "color": flag.color, "line": {"width": flag.width, "color": GRAY}},
         name=flag.noun,
         hovertemplate=f"version {version_template}<br>%{{customdata}}<extra></extra>" if version_template else None,
         hoverinfo=None if version_template else "skip",

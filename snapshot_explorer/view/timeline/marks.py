@@ -31,6 +31,11 @@ if TYPE_CHECKING:
     _Numbers = npt.NDArray[np.int64]
 
 
+_USUAL, _OUTLIER, _ROOM = 0.95, 4, 1.5
+"""Bars end at `_ROOM` times their quantile `_USUAL` if one is higher than `_OUTLIER` times it."""
+_FEWEST_BARS = 8
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shade:
     """Versions next to each other that cannot be loaded, for the same reason."""
@@ -75,6 +80,18 @@ class TimelineMarks:
         up, down, quiet = self.bars.up, self.bars.down, self.bars.quiet
         loud = ~quiet & (up + down > 0)
         return (np.where(quiet, 0, up), np.where(quiet, 0, down)) if loud.any() else (up, down)
+
+    @cached_property
+    def tops(self) -> tuple[float, float]:
+        """The maximum height of bars up and down: a few bars that are far higher than all others are cut."""
+        up, down = map(_top, self.heights)
+        return up, down
+
+    @property
+    def drawn_sides(self) -> tuple[_Numbers, _Numbers]:
+        """The bars up and down: of a commit that only rewrites rows, no higher than all others."""
+        up, down = (most.max(initial=0) for most in self.heights)
+        return np.minimum(self.bars.up, up), np.minimum(self.bars.down, down)
 
     @property
     def sides(self) -> str:
@@ -156,6 +173,21 @@ class TimelineMarks:
         for kind in [*STYLES, *sorted(present - set(STYLES), key=str)]:
             if kind in present:
                 yield str(kind), STYLES.get(kind, OTHER), self.kinds == kind
+
+
+def _top(values: _Numbers) -> float:
+    others = values[values > 0]
+    most = float(others.max(initial=0))
+    usual = float(np.quantile(others, _USUAL, method="lower")) if len(others) >= _FEWEST_BARS else most
+    return _ROOM * usual if most > _OUTLIER * usual else most
+
+
+def short_number(value: float) -> str:
+    """Return a number in few letters, such as 90k."""
+    for limit, letter in ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if value >= limit:
+            return f"{value / limit:.3g}{letter}"
+    return f"{value:g}"
 
 
 def timeline_marks(

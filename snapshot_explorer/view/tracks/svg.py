@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from snapshot_explorer.arrow.value_text import text_width, truncate
 from snapshot_explorer.core.safe_text import sanitize
+from snapshot_explorer.view.png import PAPER, image_html
 from snapshot_explorer.view.tracks.tracks import NOT_EVALUATED, low_texts, style_of
 
 if TYPE_CHECKING:
@@ -32,20 +33,19 @@ _SHAPES = {
 
 
 def tracks_svg(tracks: Tracks) -> str:
-    """Return tracks over versions as SVG, as the explorer draws them; empty without tracks.
-
-    Texts end with a blank: pages that drop SVG, such as untrusted notebooks, keep them in a row.
-    """
+    """Return tracks over versions as an SVG picture in HTML, as the explorer draws them; empty without tracks."""
     if not tracks.tracks or not tracks.versions:
         return ""
     shown = replace(tracks, tracks=tracks.tracks[:_MOST], stripes=(), links=())
     high = _TOP + _HIGH * len(shown.tracks) + 42
-    label = _text(" ".join(part for part in (tracks.title, shown.note) if part))
-    return (
-        f'<svg viewBox="0 0 {_WIDTH} {high}" role="img" aria-label="{label}" font-size="11" fill="currentColor" '
-        f'style="width:100%;max-width:{_WIDTH}px;height:auto" xmlns="http://www.w3.org/2000/svg">'
+    svg = (
+        f'<svg width="{_WIDTH}" height="{high}" viewBox="0 0 {_WIDTH} {high}" fill="#212121" font-size="11" '
+        f'font-family="system-ui,sans-serif" '
+        f'xmlns="http://www.w3.org/2000/svg"><rect width="100%" height="100%" fill="{PAPER}"/>'
         f"{''.join(_parts(shown))}</svg>"
     )
+    label = sanitize(" ".join(part for part in (tracks.title, shown.note) if part))
+    return image_html("svg+xml", svg.encode(), label, (_WIDTH, high))
 
 
 def _parts(tracks: Tracks) -> Iterator[str]:
@@ -55,12 +55,12 @@ def _parts(tracks: Tracks) -> Iterator[str]:
     step = (_WIDTH - left - 14) / count
     for row, (name, track) in enumerate(zip(names, tracks.tracks, strict=True)):
         y = _TOP + row * _HIGH
-        yield f'<text x="0" y="{y + 4}">{escape(name)} </text>'
+        yield f'<text x="0" y="{y + 4}">{escape(name)}</text>'
         for span in track.spans:
             first, last = (left + (float(end) + 0.5) * step for end in (span.first, span.last))  # type: ignore[arg-type]  # places
             dash = ' stroke-dasharray="3 4"' if span.group == NOT_EVALUATED else ""
             yield (
-                f'<path d="M{first - 0.3 * step:.1f},{y}H{last + 0.3 * step:.1f}" stroke-width="8" opacity=".55" '
+                f'<path d="M{first - 0.3 * step:.1f},{y}H{last + 0.3 * step:.1f}" stroke-width="5" '
                 f'stroke="{style_of(span.group).color}"{dash}/>'
             )
         low = low_texts(track, count)
@@ -74,7 +74,7 @@ def _parts(tracks: Tracks) -> Iterator[str]:
         x = min(x, _WIDTH - half)
         if x - half > end + 9:
             end = x + half
-            yield f'<text x="{x:.1f}" y="{bottom + 14}" text-anchor="middle">{text} </text>'
+            yield f'<text x="{x:.1f}" y="{bottom + 14}" text-anchor="middle">{text}</text>'
     yield from _legend(tracks, bottom + 34)
 
 
@@ -85,7 +85,7 @@ def _drawn_mark(mark: Mark, x: float, y: float, *, is_low: bool) -> Iterator[str
     if mark.text:
         anchor, shift = ("end", 4) if is_late else ("start", -4)
         text = _text(truncate(mark.text, _LONGEST))
-        yield f'<text x="{x + shift:.1f}" y="{y + (19 if is_low else -11)}" text-anchor="{anchor}">{text} </text>'
+        yield f'<text x="{x + shift:.1f}" y="{y + (19 if is_low else -11)}" text-anchor="{anchor}">{text}</text>'
 
 
 def _shape(symbol: str, x: float, y: float, color: str) -> str:
@@ -99,10 +99,10 @@ def _legend(tracks: Tracks, y: float) -> Iterator[str]:
     for group in tracks.groups:
         if group not in ("first", "branch"):
             yield _shape(style_of(group).symbol, x, y, style_of(group).color)
-            yield f'<text x="{x + 12:.1f}" y="{y + 4}">{_text(group)} </text>'
+            yield f'<text x="{x + 12:.1f}" y="{y + 4}">{_text(group)}</text>'
             x += 30 + _LETTER * text_width(group)
     if tracks.note:
-        yield f'<text x="{x:.1f}" y="{y + 4}">{_text(tracks.note)} </text>'
+        yield f'<text x="{x:.1f}" y="{y + 4}">{_text(tracks.note)}</text>'
 
 
 def _text(content: str) -> str:

@@ -12,8 +12,8 @@ import numpy as np
 from snapshot_explorer.core.text import format_utc
 from snapshot_explorer.view.commits import OTHER, STYLES
 from snapshot_explorer.view.dispatch import picture_of
-from snapshot_explorer.view.figures import GRID, INK, Picture, Style, axis, layout, plotly_text, shades
-from snapshot_explorer.view.palette import BLUE, GRAY, GREEN, ORANGE, PURPLE, SKY, VERMILLION
+from snapshot_explorer.view.figures import GRID, Picture, Style, axis, layout, plotly_text, shades
+from snapshot_explorer.view.palette import BLUE, GRAY, GREEN, ORANGE, PURPLE, SKY, VERMILLION, page_color
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -225,7 +225,7 @@ def tracks_content(tracks: Tracks) -> dict[str, Any]:
         "count": count,
         "ticks": ticks,
         "note": " \N{MIDDLE DOT} ".join(text for text in (tracks.note, tracks.clock) if text),
-        "groups": {group: [style_of(group).color, style_of(group).symbol] for group in tracks.groups},
+        "groups": {group: [page_color(style_of(group).color), style_of(group).symbol] for group in tracks.groups},
         "stripes": [[stripe.first, stripe.last, stripe.group] for stripe in tracks.stripes],
         "links": [[*link.begin, *link.end] for link in tracks.links],
         "tracks": [
@@ -409,7 +409,7 @@ def _marks(tracks: Sequence[Track], group: str, count: int) -> list[go.Scatter]:
             mode="markers+text" if any(mark.text for _, mark in marks) else "markers",
             text=[plotly_text(mark.text, _LONGEST_LABEL) for _, mark in marks],
             textposition=[_text_position(mark, count, is_low=id(mark) in low) for _, mark in marks],
-            textfont={"color": style.color if is_ring else INK, "size": 11},
+            textfont={"color": style.color if is_ring else GRAY, "size": 11},
             hovertext=["<br>".join(map(plotly_text, mark.hover.split("\n"))) for _, mark in marks],
             hoverinfo="text",
             marker={

@@ -17,6 +17,8 @@ EVIL = "<img src=x onerror=alert(1)>\"'&<script>alert(2)</script>"
 TURNED = "\N{RIGHT-TO-LEFT OVERRIDE}gnp.exe"
 LONG = "n" * 300
 LARGE = 2**63 - 1
+OWN = '<img class="sx-picture" src="data:image/png;base64,'
+"""The start of the picture of commits."""
 
 
 @pytest.fixture
@@ -46,7 +48,7 @@ def test_no_view_holds_markup_of_the_tables(explorer, tab):
     page = bundle["text/html"]
 
     assert explorer.views[tab].error == ""
-    assert not re.search(r"<(img|script)", page)
+    assert not re.search(r"<(img|script)", page.replace(OWN, ""))
     # The page sets texts as texts: what it receives must only be legible.
     texts = [*all_texts(explorer.page), *all_texts(explorer.view), *all_texts(explorer.listed)]
     assert "\N{RIGHT-TO-LEFT OVERRIDE}" not in "".join([page, bundle["text/plain"], *texts])

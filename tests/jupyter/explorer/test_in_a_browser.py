@@ -5,9 +5,13 @@ from itertools import pairwise
 from pathlib import Path
 
 import fsspec
+import nbformat
 import pytest
 
+from snapshot_explorer import open_table, samples
+from snapshot_explorer.jupyter.explorer import Explorer
 from tests.support.contrast import cut_controls, low_contrasts
+from tests.support.jupyter_server import TOKEN
 from tests.support.paimon.table_builder import PaimonTable
 
 pytestmark = [
@@ -308,7 +312,9 @@ def test_rows_that_differ_are_filtered_and_blamed_and_a_condition_is_bisected(no
         with page.expect_download() as saved:
             page.get_by_role("button", name=button).first.click()
         assert saved.value.suggested_filename == name
-        assert Path(saved.value.path()).read_bytes().startswith(begin)
+        content = Path(saved.value.path()).read_bytes()
+        assert content.startswith(begin)
+        assert name == "orders.png" or (b">orders: 1 tracks<" in content and b">updated<" in content)
     notebook.shot("rows")
 
     commit_is_found_in_two_clicks(notebook)
@@ -360,6 +366,28 @@ def test_reopened_without_its_kernel_it_is_a_picture_of_where_the_user_ended(not
     again.shot("reopened")
     assert "model not found" not in again.cell(0).inner_text()
     assert again.page.locator(".sx-explorer").count() == 0
+
+
+def test_a_notebook_that_is_not_trusted_shows_the_pictures(lab, chromium):
+    table = open_table(samples.path("orders"))
+    explorer = Explorer(table, name="orders").wait()
+    shown = (explorer._repr_mimebundle_(), table.bisect("amount < 0")._repr_mimebundle_())
+    outputs = [
+        nbformat.v4.new_output("display_data", {name: data[name] for name in ("text/html", "text/plain")})
+        for data in shown
+    ]
+    made = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("shown", outputs=outputs)])
+    nbformat.write(made, lab.served / "untrusted.ipynb")
+    page = chromium.new_page(viewport={"width": 1280, "height": 1400})
+    page.goto(f"{lab.address}/doc/tree/untrusted.ipynb?token={TOKEN}")
+
+    pictures = page.locator(".jp-OutputArea-output img.sx-picture")
+    pictures.nth(1).wait_for()
+
+    assert page.locator(".jp-OutputArea-output style").count() == 0  # JupyterLab has dropped what it does not trust
+    assert pictures.evaluate_all("all => all.map((one) => one.naturalWidth)") == [1920, 900]
+    explorer.close()
+    page.close()
 
 
 def test_each_cell_shows_the_state_of_its_time(notebook):

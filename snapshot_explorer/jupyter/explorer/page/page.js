@@ -204,7 +204,10 @@ function Bar({ app }) {
     <span><${Button} label=${state.playing ? "Pause" : "Play"} icon=${state.playing ? "pause" : "play"} title="Move B on every second, up to the newest version" act=${() => set({ playing: !state.playing })} />
     <${Copy} icon="copy" text=${page.code} label="Copy history" title=${`Copy history: ${page.code}`} />
     <${Button} label="Save PNG" icon="save" title="Save the chart as a picture"
-      act=${(event) => savePng(event.target.closest(".sx-explorer").querySelector(".sx-timeline > canvas"), page.name)} /></span>
+      act=${(event) => {
+        const drawn = event.target.closest(".sx-explorer").querySelector(".sx-timeline > canvas");
+        savePng(drawn, page.name, `${page.name}: ${drawn.getAttribute("aria-label").split(". ")[0]}`);
+      }} /></span>
     ${isOpen && html`<div class="sx-filters" onKeyDown=${closing(() => setOpen(false))}><${Select} app=${app} name="kind" options=${[["", "any kind"], ...page.choices.kind.map((kind) => [kind, kind])]} />
       <${Text} app=${app} name="operation" hint="MERGE" /><${Text} app=${app} name="user" hint="part of the name" />
       ${!page.recorded && html`<${Text} app=${app} name="since" hint="@2026-11-01 or @3d" /><${Text} app=${app} name="until" hint="@2026-11-08" />`}
@@ -281,7 +284,7 @@ function Commit({ app, row, at }) {
   const who = row.user && (/^[0-9a-f]{8}-[0-9a-f-]{27}$/.test(row.user) ? row.user.slice(0, 8) : row.user);
   return html`<div id=${`${app.id}-${at}`} role="option" aria-selected=${String(marks[1])} class="sx-commit ${marks[1] ? "sx-is-b" : marks[0] ? "sx-is-a" : ""}"
     style=${style} onClick=${(event) => app.send({ click: row.version, other: event.shiftKey })} title=${[`${row.operation} ${row.message}`.trim(), "A click sets B, with Shift A"].filter(Boolean).join("\n")}>
-    <span class="sx-dot" style=${{ background: colors[row.kind] ?? "#6b6b6b", color: isDark(colors[row.kind]) ? "#fff" : "#000" }} title=${row.kind}>${signs[row.kind] ?? ""}</span>
+    <span class="sx-dot" style=${{ background: colors[row.kind], color: isDark(colors[row.kind]) ? "#fff" : "#000" }} title=${row.kind}>${signs[row.kind] ?? ""}</span>
     <b class="sx-number">${row.version}</b>
     <span class="sx-what">${!isLong && html`${row.operation}${row.message && html` <span class="sx-faint">${row.message}</span>`}`}</span>
     <${Counts} row=${row} />
@@ -336,7 +339,7 @@ const Table = ({ columns, marked, note }) => html`${columns.length > 0 && html`<
   <thead><tr>${columns.map((column) => html`<th scope="col" class=${column.number ? "sx-n" : ""} title=${column.meaning}>${column.heading}</th>`)}</tr></thead>
   <tbody>${(columns[0]?.cells ?? []).map((_, row) => html`<tr>${columns.map((column, at) => html`<td title=${column.exact[row]}
     class=${[column.number && "sx-n", column.prose && column.cells[row] !== "-" && "sx-prose", column.cells[row] === "-" && "sx-null", marked.some(([r, c]) => r === row && c === at) && "sx-changed"].filter(Boolean).join(" ")}
-    >${column.colors?.[column.cells[row]] && html`<i class="sx-kind" style=${{ background: column.colors[column.cells[row]] }}></i>`}${column.cells[row]}</td>`)}</tr>`)}</tbody></table></div>`}
+    >${column.colors && html`<i class="sx-kind" style=${{ background: column.colors[column.cells[row]] }}></i>`}${column.cells[row]}</td>`)}</tr>`)}</tbody></table></div>`}
   ${note && html`<p class="sx-faint">${note}</p>`}`;
 
 const SIGNS = { "=": "sx-kept", "+": "sx-added", "-": "sx-gone", "~": "sx-made" };

@@ -12,29 +12,47 @@ export function save(name, buffers) {
   setTimeout(() => URL.revokeObjectURL(link.href), 60000);
 }
 
-/** Save a drawing of the page as an SVG file: with the styles that the page gives it, on the page's paper. */
-export function saveSvg(drawn, name) {
-  const copied = drawn.cloneNode(true), parts = copied.querySelectorAll("*"), box = document.createElementNS("http://www.w3.org/2000/svg", "rect");
-  drawn.querySelectorAll("*").forEach((part, i) => {
-    const style = getComputedStyle(part);
-    for (const key of ["fill", "stroke", "stroke-width", "opacity", "font-family", "font-size", "font-weight"]) parts[i].style.setProperty(key, style.getPropertyValue(key));
-  });
-  box.setAttribute("width", "100%");
-  box.setAttribute("height", "100%");
-  box.setAttribute("fill", getComputedStyle(drawn.closest(".sx-explorer")).backgroundColor);
-  copied.prepend(box);
-  copied.setAttribute("xmlns", "http://www.w3.org/2000/svg");
-  save(`${name}.svg`, [new XMLSerializer().serializeToString(copied)]);
+const TITLE = 26;  // the height of a saved picture's title, in pixels
+const SVG = "http://www.w3.org/2000/svg", KEPT = ["fill", "stroke", "stroke-width", "opacity", "font-family", "font-size", "font-weight"];
+
+/** Return a drawing of the page as SVG text, and its size: with a title and its legend, the styles that the page gives it, on the page's paper. */
+function framed(drawn, legend, title) {
+  const page = getComputedStyle(drawn.closest(".sx-explorer")), { clientWidth: width, clientHeight: height } = drawn, high = height + TITLE + legend.clientHeight + 6;
+  const framed = document.createElementNS(SVG, "svg"), from = legend.getBoundingClientRect(), isChart = drawn.tagName === "CANVAS";
+  const add = (tag, values, text = "") => {
+    const made = document.createElementNS(SVG, tag);
+    for (const [key, value] of Object.entries(values)) made.setAttribute(key, value);
+    made.textContent = text;
+    framed.append(made);
+  }, write = (text, x, y) => add("text", { x, y, fill: page.color, "font-family": page.fontFamily, "font-size": 12 }, text);
+  for (const [key, value] of [["width", width], ["height", high], ["viewBox", `0 ${-TITLE} ${width} ${high}`], ["xmlns", SVG]]) framed.setAttribute(key, value);
+  add("rect", { y: -TITLE, width, height: high, fill: page.backgroundColor });
+  write(title, 4, -8);
+  if (isChart) add("image", { href: drawn.toDataURL(), width, height });
+  else {
+    const copied = drawn.cloneNode(true), parts = copied.querySelectorAll("*");
+    drawn.querySelectorAll("*").forEach((part, i) => KEPT.forEach((key) => parts[i].style.setProperty(key, getComputedStyle(part).getPropertyValue(key))));
+    framed.append(copied);
+  }
+  for (const part of legend.querySelectorAll(":scope > :is(span, button:has(i))")) {
+    const { left, top, height: thick } = part.getBoundingClientRect(), sign = part.querySelector("i, path"), x = left - from.left + 8, y = height + top - from.top + thick / 2 + 4;
+    const fill = sign?.dataset.color ?? sign?.getAttribute("stroke") ?? (sign && getComputedStyle(sign).backgroundColor);
+    if (fill) add("rect", { x, y: y - 9, width: 10, height: 10, fill: fill === "currentColor" ? getComputedStyle(sign).color : fill });
+    write(part.textContent.trim(), x + 15, y);
+  }
+  return [new XMLSerializer().serializeToString(framed), width, high];
 }
 
-/** Save the chart as a PNG file, on the page's paper. */
-export function savePng(drawn, name) {
-  const copied = document.createElement("canvas"), pen = copied.getContext("2d");
-  copied.width = drawn.width;
-  copied.height = drawn.height;
-  pen.fillStyle = getComputedStyle(drawn.closest(".sx-explorer")).backgroundColor;
-  pen.fillRect(0, 0, copied.width, copied.height);
-  pen.drawImage(drawn, 0, 0);
+/** Save a drawing of the page as an SVG file. */
+export const saveSvg = (drawn, name, title) => save(`${name}.svg`, [framed(drawn, drawn.parentElement.querySelector("p"), title)[0]]);
+
+/** Save the chart as a PNG file. */
+export async function savePng(drawn, name, title) {
+  const [svg, width, height] = framed(drawn, drawn.parentElement.querySelector(".sx-legend"), title), image = new Image(), ratio = drawn.width / width;
+  image.src = `data:image/svg+xml,${encodeURIComponent(svg)}`;
+  await image.decode();
+  const copied = Object.assign(document.createElement("canvas"), { width: drawn.width, height: height * ratio });
+  copied.getContext("2d").drawImage(image, 0, 0, copied.width, copied.height);
   copied.toBlob((blob) => save(`${name}.png`, [blob]));
 }
 
@@ -125,7 +143,7 @@ function Ticks({ ticks, at, y, width }) {
   });
 }
 
-const Save = ({ app, box }) => html`<${Button} label="Save SVG" title="Save the picture" act=${() => saveSvg(box.current.querySelector("svg"), app.page.name)} />`;
+const Save = ({ app, box }) => html`<${Button} label="Save SVG" title="Save the picture" act=${() => saveSvg(box.current.querySelector("svg"), app.page.name, `${app.page.name}: ${box.current.querySelector("svg").getAttribute("aria-label")}`)} />`;
 
 /** Lines over versions: a strip of versions, the lives of rows or of files, branches. A click on a commit sets B. */
 export function Tracks({ app, tracks: { count, ticks, note, groups, stripes, links, tracks } }) {
@@ -140,7 +158,7 @@ export function Tracks({ app, tracks: { count, ticks, note, groups, stripes, lin
   };
   const link = ([begin, from, end, to]) => {
     const x = at(begin), bend = at(end) - x;
-    return html`<path class="sx-link-of" d=${`M${x},${y(from)}C${x + bend / 2},${y(from)} ${x + bend / 2},${y(to)} ${at(end)},${y(to)}`} fill="none" stroke="#8c8c8c" />`;
+    return html`<path class="sx-link-of" d=${`M${x},${y(from)}C${x + bend / 2},${y(from)} ${x + bend / 2},${y(to)} ${at(end)},${y(to)}`} fill="none" stroke="currentColor" />`;
   };
   return html`<div class="sx-tracks" ref=${box}><svg width=${width} height=${bottom + 18} role="img" aria-label=${`${tracks.length} tracks${note && `: ${note}`}`}>
     ${stripes.map(([first, last, group]) => html`<rect class="sx-stripe" x=${at(first - 0.5)} width=${Math.max(2, at(last) - at(first - 1))} y="0" height=${bottom}

@@ -105,13 +105,13 @@ def static_text(drawing: Drawing) -> str:
 
 
 def static_html(drawing: Drawing, commits: pa.Table, *, measure: str, a: int | None, b: int | None) -> str:
-    """Return the drawing as HTML, below a picture of the newest commits."""
+    """Return the drawing as HTML, with a PNG picture of the newest commits below its title."""
     picture, rows = commit_bars(commits, measure, a, b), _COMMITS
-    table = render_html(_cut(drawing, rows), limit=rows)
-    while len(picture) + len(table) > _MOST_BYTES and rows > 1:
+    html = render_html(_cut(drawing, rows), limit=rows, picture=picture)
+    while len(html) > _MOST_BYTES and rows > 1:
         rows //= 2
-        table = render_html(_cut(drawing, rows), limit=rows)
-    return still_html(picture + table)
+        html = render_html(_cut(drawing, rows), limit=rows, picture=picture)
+    return still_html(html)
 
 
 def still_html(content: str) -> str:

@@ -3,7 +3,6 @@
 
 import { Key, draw, html, shapeOf } from "./pictures.js";
 
-const QUIET = "rgba(128,128,128,0.7)";
 const GRID = "rgba(128,128,128,0.25)", SHADE = "rgba(128,128,128,0.18)", PURPLE = "#C46A9C", JUMP = "#D55E00";
 // White letters stand out from both colors by 4.5 to 1.
 const MARKERS = [["A", "#B85000", [7, 5]], ["B", "#0072B2", []]];
@@ -111,8 +110,8 @@ function tile(shape, color, lines = "rgba(255,255,255,0.75)") {
   return canvas;
 }
 
-function filling(ink, { pattern, color }, ratio) {
-  if (!pattern) return color;
+function filling(ink, pattern, color, ratio) {
+  if (!pattern || !ratio) return color;
   const made = ink.createPattern(tile(pattern, color), "repeat");
   made.setTransform(new DOMMatrix().scale(1 / ratio));
   return made;
@@ -198,7 +197,7 @@ export class Timeline {
       this.draw();
     };
     draw(data?.count ? html`${data.kinds.map(({ name, sign, color, pattern }) => html`<button type="button" title="Hide or show these commits" aria-pressed=${String(!this.hidden.has(name))}
-        onClick=${() => toggle(name)}><i style=${{ background: pattern ? `url(${tile(pattern, color).toDataURL()})` : color }}></i>${`${sign} ${name}`.trim()}</button>`)}
+        onClick=${() => toggle(name)}><i data-color=${this.color({ color })} style=${{ background: pattern ? `url(${tile(pattern, this.color({ color })).toDataURL()})` : color }}></i>${`${sign} ${name}`.trim()}</button>`)}
       ${data.unknown.includes(1) && html`<${Key} path=${shapeOf("unknown", 7, 7)} color=${faint} isLine>? ${data.measure} ${data.unknownWord}</${Key}>`}
       <${Key} path="M0,7h14" color=${faint} isLine>${data.line}</${Key}>
       ${data.jumps.size > 0 && html`<${Key} path=${shapeOf("diamond", 7, 7)} color=${JUMP}>anomalies</${Key}>`}
@@ -378,14 +377,14 @@ export class Timeline {
         const most = tops[way], height = heights[way][bar], rewritten = Math.min(most, quiet[way][bar]);
         if (rewritten) {
           const thin = Math.max(1, Math.min(3, width / 4)), y0 = this.bar(0), y1 = this.bar(sign * rewritten);
-          ink.fillStyle = QUIET;
+          ink.fillStyle = this.faint;
           ink.fillRect((first + last - thin) / 2, Math.min(y0, y1), thin, Math.abs(y0 - y1));
         }
         for (let kind = 0; kind < kinds; kind += 1) {
           const value = byKind[way][bar * kinds + kind];
           if (!value || sum >= most) continue;
           // Fine lines between many bars would grey them all.
-          ink.fillStyle = width < 5 ? data.kinds[kind].color : this.filling(data.kinds[kind], ratio);
+          ink.fillStyle = this.filling(data.kinds[kind], width < 5 ? 0 : ratio);
           const [y0, y1] = [sum, Math.min(most, sum + value)].map((value) => this.bar(sign * value));
           ink.fillRect(x, Math.min(y0, y1), width, Math.max(1, Math.abs(y0 - y1)));
           sum += value;
@@ -402,10 +401,15 @@ export class Timeline {
     }
   }
 
+  /** Return the color of a kind; that of gray ones stands out from the page's paper. */
+  color({ color }) {
+    return color === "currentColor" ? this.faint : color;
+  }
+
   filling(kind, ratio) {
     this.fillings ??= new Map();
-    const key = `${kind.name} ${ratio}`;
-    if (!this.fillings.has(key)) this.fillings.set(key, filling(this.ink, kind, ratio));
+    const key = `${kind.name} ${this.color(kind)} ${ratio}`;
+    if (!this.fillings.has(key)) this.fillings.set(key, filling(this.ink, kind.pattern, this.color(kind), ratio));
     return this.fillings.get(key);
   }
 
@@ -462,7 +466,7 @@ export class Timeline {
     for (const flags of data.flags)
       flags.at.forEach((index, i) => {
         const x = at(data.x[index]), y = share(BARS + flags.y[i] * (1 - BARS));
-        trace(ink, flagOf(flags.noun, x, y), flags.color, flags.noun === "tags" ? 0 : 2);
+        trace(ink, flagOf(flags.noun, x, y), this.color(flags), flags.noun === "tags" ? 0 : 2);
         ink.fillStyle = this.faint;
         if (flags.labels) ink.fillText(flags.labels[i], x + 8, y);
       });
