@@ -196,7 +196,7 @@ class LakeTrace(Shown):
         Args:
             path: The file, on the local disk, outside of any table.
             hide_condition: Whether to write only a salted hash of the condition, and none of the texts that may quote
-                it. Whoever has the condition can verify the document; a short one can be guessed.
+                it. A reader who has the condition can verify the document; a short one can be guessed.
             key: A file with an Ed25519 key in PEM, which signs the document. Needs cryptography.
             overwrite: Whether to replace an existing file.
 

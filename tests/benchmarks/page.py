@@ -25,6 +25,8 @@ LOW = 0.5
 _BLOCK = re.compile(r"(<!-- (figures|measured)[^>]*-->\n)(.*?)(<!-- end -->)", re.DOTALL)
 _STORE = "on S3, 50 ms per request:"
 _EIGHT = "Delta, 8 files of 1,000,000 rows:"
+_VERSIONS = "Delta: rows that differ between two versions of 10 million rows"
+_TABLES = "Two Delta tables of 10 million rows of which 0.1 % differ: rows that differ"
 FIGURES = {
     "open": (
         "Open a table",
@@ -70,14 +72,10 @@ FIGURES = {
     "diff": (
         "Find the rows that differ",
         {
-            "Delta: rows that differ between two versions of 10 million rows, 1 of 100 files changed": "Two versions of "
-            "10 million rows, 1 of 100 files changed",
-            "Delta: rows that differ between two versions of 10 million rows, half of the files changed": "The same, "
-            "half of the files changed",
-            "Two Delta tables of 10 million rows of which 0.1 % differ: rows that differ, by key": "Two tables of 10 "
-            "million rows, by key",
-            "Two Delta tables of 10 million rows of which 0.1 % differ: rows that differ, as multisets": "The same, "
-            "without a key",
+            f"{_VERSIONS}, 1 of 100 files changed": "Two versions of 10 million rows, 1 of 100 files changed",
+            f"{_VERSIONS}, half of the files changed": "The same, half of the files changed",
+            f"{_TABLES}, by key": "Two tables of 10 million rows, by key",
+            f"{_TABLES}, as multisets": "The same, without a key",
         },
     ),
 }
@@ -148,7 +146,9 @@ def _drawn(title: str, results: dict[str, dict[str, Any]]) -> str:
             )
             y += _BAR + 4
         y += 10
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {y}" width="{_WIDTH}" height="{y}" role="img"'
+    head = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {y}" width="{_WIDTH}" height="{y}" role="img"'
+    )
     return f"{head}>\n<title>{title}</title><style>{_STYLE}</style>\n" + "\n".join(parts) + "\n</svg>\n"
 
 

@@ -41,7 +41,9 @@ def opened(chromium):
         page.problems = []
         page.on("pageerror", lambda error: page.problems.append(error.stack))
         page.on("console", lambda message: page.problems.append(message.text))
-        page.on("request", lambda request: request.url == address.partition("#")[0] or page.problems.append(request.url))
+        page.on(
+            "request", lambda request: request.url == address.partition("#")[0] or page.problems.append(request.url)
+        )
         page.goto(address)
         page.locator(".sx-timeline canvas[data-drawn]").wait_for()
         pages.append(page)
