@@ -3,6 +3,7 @@
 import pickle
 import re
 
+import pyarrow as pa
 import pytest
 
 from snapshot_explorer import samples
@@ -12,6 +13,7 @@ pytest.importorskip("pyspark.sql.datasource")
 
 import snapshot_explorer
 from snapshot_explorer.spark import check_schema, describe, plan
+from tests.inner.engines_spark import arrow_schema, spark_batch, spark_schema
 
 ORDERS = str(samples.path("orders"))
 
@@ -109,3 +111,30 @@ def test_storage_options_have_no_text():
 def test_the_class_is_one_and_the_same_each_time():
     assert snapshot_explorer.SnapshotDataSource is snapshot_explorer.SnapshotDataSource
     assert "SnapshotDataSource" in dir(snapshot_explorer)
+
+
+def test_unsigned_numbers_have_the_types_that_spark_gives_them_in_parquet_files():
+    widths = {8: "smallint", 16: "int", 32: "bigint", 64: "decimal(20,0)"}
+    kinds = {bits: pa.type_for_alias(f"uint{bits}") for bits in widths}
+    schema = pa.schema(
+        [(f"n{bits}", kind) for bits, kind in kinds.items()]
+        + [("items", pa.list_(pa.uint64())), ("in", pa.struct([("n", pa.uint8())]))]
+    )
+    most = {f"n{bits}": 2**bits - 1 for bits in kinds} | {"items": [2**64 - 1, None], "in": {"n": 255}}
+    rows = pa.Table.from_pylist([most, {}], schema).combine_chunks().to_batches()[0]
+
+    batch = spark_batch(rows.columns, arrow_schema(schema))
+
+    assert (
+        spark_schema(schema).simpleString()
+        == "struct<"
+        + ",".join(
+            [
+                *(f"n{bits}:{name}" for bits, name in widths.items()),
+                "items:array<decimal(20,0)>",
+                "in:struct<n:smallint>",
+            ]
+        )
+        + ">"
+    )
+    assert batch.to_pylist() == rows.to_pylist()

@@ -1,7 +1,8 @@
 """Convert Arrow schemas to Spark: types, nullability and values.
 
 Values without a Spark type become text: times of day, and timestamps finer than microseconds, in ISO format with all
-digits of the fraction, and a Z for UTC. No digit is lost.
+digits of the fraction, and a Z for UTC. No digit is lost. Unsigned numbers get the wider types that Spark gives them in
+Parquet files.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 _VARIANT = {MARK: b"true"}
 """The field metadata of a variant, in Spark and in the formats' Arrow types."""
+_WIDER = {pa.uint8(): pa.int16(), pa.uint16(): pa.int32(), pa.uint32(): pa.int64(), pa.uint64(): pa.decimal128(20, 0)}
+"""The types of unsigned numbers in Spark, as its reader of Parquet has them (ParquetToSparkSchemaConverter)."""
 _WITHOUT = Message(
     "Leave it out with ", Hint("", {"columns": [...]}), ", or load it with ", Hint("snapshot.to_arrow"), "."
 )
@@ -46,6 +49,7 @@ def spark_type(dtype: pa.DataType, name: str = "") -> DataType:
     """Return the Spark type of values."""
     from pyspark.sql import types as spark
 
+    dtype = _WIDER.get(dtype, dtype)
     if is_text(dtype):
         return spark.StringType()
     if is_variant(dtype):
@@ -180,7 +184,7 @@ def _arrow_type(dtype: pa.DataType) -> pa.DataType:
         return pa.timestamp("us", tz=None if dtype.tz is None else "UTC")
     if pa.types.is_fixed_size_binary(dtype):
         return pa.binary()
-    return {pa.large_string(): pa.string(), pa.large_binary(): pa.binary()}.get(dtype, dtype)
+    return (_WIDER | {pa.large_string(): pa.string(), pa.large_binary(): pa.binary()}).get(dtype, dtype)
 
 
 def spark_batch(columns: Sequence[pa.Array], schema: pa.Schema) -> pa.RecordBatch:
