@@ -269,15 +269,11 @@ def for_each_batch(
 def for_each_batch_of(
     sources: Sequence[tuple[TableVersion, Sequence[Split], Sequence[str]]],
     consume: Callable[[int, tuple[int, int], pa.RecordBatch], object],
-    predicates: Sequence[Sequence[Predicate | None]] = (),
 ) -> None:
     """Call a function with every batch of the splits of several versions, which are read side by side.
 
     Likewise in threads and in no order; the first argument is the position of the version. All versions progress
     evenly, by the share of their bytes that was read.
-
-    Args:
-        predicates: For each version and split a condition; rows that do not match it may be left out.
     """
     stop = Event()
     is_local = all(reader.storage.is_local for reader, _, _ in sources)
@@ -285,8 +281,7 @@ def for_each_batch_of(
     def read(group: Sequence["_Part"]) -> None:
         for item in group:
             reader, _, columns = sources[item.source]
-            predicate = predicates[item.source][item.number] if predicates else None
-            for index, batch in enumerate(reader.read(item.split, columns, predicate)):
+            for index, batch in enumerate(reader.read(item.split, columns)):
                 if stop.is_set():
                     return
                 consume(item.source, (item.number, item.file * _MAX_BATCHES + index), batch)
@@ -307,6 +302,56 @@ def for_each_batch_of(
     ):
         for group, _ in zip(groups, parts, strict=True):
             reading.advance(len(group))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """What to read of a split."""
+
+    number: int
+    reader: TableVersion
+    split: Split
+    columns: Sequence[str]
+    predicate: Predicate | None
+    """A condition; rows that do not match it may be left out."""
+
+
+def for_each_batch_in_turn(
+    groups: Sequence[Sequence[Reading]],
+    consume: Callable[[int, pa.RecordBatch], object],
+    finish: Callable[[int], object],
+) -> None:
+    """Call a function with every batch of splits, in threads: groups of them begin in order, each in one thread.
+
+    Args:
+        consume: Called with the number of the split and a batch, from several threads at once.
+        finish: Called with the number of each split after its last batch.
+    """
+    stop = Event()
+
+    def read(together: Sequence[Sequence[Reading]]) -> None:
+        for item in chain.from_iterable(together):
+            for batch in item.reader.read(item.split, item.columns, item.predicate):
+                if stop.is_set():
+                    return
+                consume(item.number, batch)
+            finish(item.number)
+
+    def size(group: Sequence[Reading]) -> int:
+        return max(item.split.size_bytes for item in group)
+
+    def size_together(together: Sequence[Sequence[Reading]]) -> int:
+        return sum(map(size, together))
+
+    is_local = all(item.reader.storage.is_local for group in groups for item in group)
+    tasks = _small_together(groups, size) if is_local else [(group,) for group in groups]
+    at_once = _THREADS if is_local else REMOTE_THREADS
+    with (
+        step("Reading splits", total=sum(map(len, groups))) as reading,
+        closing(_in_order(tasks, read, stop, weight=size_together, size=size_together, at_once=at_once)) as parts,
+    ):
+        for task, _ in zip(tasks, parts, strict=True):
+            reading.advance(sum(map(len, task)))
 
 
 @dataclass(frozen=True, slots=True)

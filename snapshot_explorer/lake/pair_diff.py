@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from snapshot_explorer.analysis.diff import Tolerance
-    from snapshot_explorer.analysis.pairs import ThreeWayDiff
+    from snapshot_explorer.analysis.pairs import MergeStatement, ThreeWayDiff
 
 
 _WITH_BASE = Hint("", {"base": ...})
@@ -201,7 +201,7 @@ def diff3(  # noqa: PLR0913 - the sides and the rules of the comparison
     return replace(result, writer=partial(_write_merge, ours)) if isinstance(ours, Snapshot) else result
 
 
-def _write_merge(ours: Snapshot, diff: ThreeWayDiff, name: str | None) -> str:
+def _write_merge(ours: Snapshot, diff: ThreeWayDiff, name: str | None) -> MergeStatement:
     parts = parts_of(ours)
     branch = OpenBranch(
         parts.loaded.path, parts.table_format, name=parts.name, branch=parts.branch, note_level=logging.INFO

@@ -40,7 +40,7 @@ from snapshot_explorer.jupyter.command import (
     Option,
     find_command,
 )
-from snapshot_explorer.jupyter.command_line import LineToken
+from snapshot_explorer.jupyter.command_line import ALIASES, LineToken
 from snapshot_explorer.jupyter.commands import COMMANDS
 from snapshot_explorer.jupyter.commands.explore import FOLLOW
 from snapshot_explorer.jupyter.cost import DEFAULT_LIMITS
@@ -236,7 +236,8 @@ def run(words: Sequence[str], *, room: int, paint: Paint = leave_plain) -> Outpu
         room: The width of text.
         paint: Marks text for a terminal; see `render_text`.
     """
-    name, *others = words
+    name, *flags = ALIASES.get(words[0], words[:1])
+    others = [*words[1:], *flags]
     path = others[0] if others and not others[0].startswith("-") else None
     shown_path = None if path is None else hide_url_secrets(path)
     is_json = "--json" in others

@@ -22,6 +22,7 @@ MODULES = {
     "analysis.health.result.Health": "health",
     "analysis.diff.diff_plan.RowDiffPlan": "diffs",
     "analysis.diff.diff_result.RowDiff": "diffs",
+    "analysis.pairs.three_way_result.MergeStatement": "repairs",
     "analysis.pairs.three_way_result.ThreeWayDiff": "three_way",
     "analysis.row_history.history_result.RowHistory": "row_histories",
     "analysis.row_history.history_result.RowHistoryPlan": "row_histories",

@@ -7,6 +7,7 @@ from snapshot_explorer.analysis.compare import PARTS, Comparison
 from snapshot_explorer.analysis.diff import RowDiff, RowDiffPlan
 from snapshot_explorer.results import Frame
 from tests.inner.jupyter import DIFF_PARTS
+from tests.support.delta.table_builder import DeltaTable, remove
 from tests.support.paimon.table_builder import PaimonTable
 
 
@@ -154,3 +155,24 @@ def test_branches_are_compared_with_the_version_at_which_they_parted(shell, memo
     assert "no common version" in shell.fails("%snapshot diff3 1 2 --key id")
     assert "--base needs --three-way" in shell.fails("%snapshot diff 1..2 --base 1")
     assert "exclude each other" in shell.fails("%snapshot diff3 main audit --stat")
+
+
+def test_the_merge_of_a_branch_is_written_as_sql(shell, tmp_path):
+    table = DeltaTable(None, tmp_path / "orders", fields=[("id", "long"), ("name", "string")])
+    table.append([(1, "a"), (2, "b")], name="one")
+    table.commit(remove("one"), table.data("two", [(1, "ours"), (2, "b")]))
+    shell.ok(f"%snapshot open {table.root} as orders")
+    shell.ok("import pyarrow as pa")
+    shell.ok("frame = pa.table({'id': [1, 2], 'name': ['theirs', 'c']})")
+    line = "%snapshot diff3 latest frame --base 1 --key id --sql"
+
+    cell = shell.ok(f"{line} --name lake.shop.orders")
+
+    merge, shown = cell.result, cell.shown["text/plain"]
+    assert merge.counts == {"inserted": 0, "updated": 1, "deleted": 0}
+    assert "MERGE INTO `lake`.`shop`.`orders` AS current" in merge.statement
+    assert merge.statement in shown
+    assert "1 row, left out" in shown
+    assert shell.ok("%snapshot diff3 latest frame --base latest --key id --where 'id > 2' --sql").result.is_empty
+    assert "--sql needs --three-way" in shell.fails("%snapshot diff 1..2 --sql")
+    assert "--name needs --sql" in shell.fails("%snapshot diff3 latest frame --base 1 --key id --name orders")

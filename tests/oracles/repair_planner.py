@@ -53,7 +53,7 @@ def brought(table, asked):
     base, theirs = map(table.at, asked["merge"])
     diff = sx.diff3(base, table.at("latest"), theirs, key=["id"])
     try:
-        text = diff.merge_statement(asked["name"])
+        text = diff.merge_statement(asked["name"]).statement
     except SnapshotExplorerError as error:
         return {"refused": str(error)}
     kinds = diff.incoming.column(0).to_pylist()

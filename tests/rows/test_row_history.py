@@ -288,6 +288,38 @@ def test_more_rows_than_fit_in_memory_give_the_same_states(delta):
         states(delta, memory_limit=-1)
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_rows_of_large_files_have_the_same_states_as_those_of_small_ones(delta, monkeypatch, seed):
+    random = np.random.default_rng(seed)
+    live = {f"start {number}": [(10 * number + row % 7, "a") for row in range(30)] for number in range(3)}
+    delta.commit(*(delta.data(name, rows) for name, rows in live.items()))
+    for commit in range(8):
+        name, others = f"file {commit}", [(int(random.integers(0, 100)), "new") for _ in range(random.integers(0, 20))]
+        count = random.integers(1, 1 + min(2, len(live)))
+        replaced = random.choice(sorted(live), count, replace=False).tolist()
+        kept = [row for old in replaced for row in live.pop(old) if random.random() < 0.9]
+        if random.random() < 0.5:
+            random.shuffle(kept)
+        live[name] = [(int(key), str(text)) for key, text in kept] + others
+        delta.commit(*map(remove, replaced), delta.data(name, live[name]))
+    expected = states(delta)
+    assert_history_is_every_version(open_table(delta.url))
+
+    monkeypatch.setattr("snapshot_explorer.analysis.row_history.reading._LARGE_BYTES", -1)
+
+    assert states(delta) == expected
+    assert states(delta, memory_limit=4_000) == expected
+
+
+def test_rows_of_large_files_with_other_keys_are_not_compared(delta, monkeypatch):
+    delta.append([(number, "a") for number in range(100)], name="one")
+    delta.commit(remove("one"), delta.data("two", [(number, "a") for number in range(1_000, 1_100)]))
+    monkeypatch.setattr("snapshot_explorer.analysis.row_history.reading._LARGE_BYTES", -1)
+    monkeypatch.setattr("snapshot_explorer.analysis.row_history.continuation.row_hashes", None)
+
+    assert len(states(delta)) == 200
+
+
 def test_rows_with_equal_hashes_are_compared_by_their_values(delta, monkeypatch):
     rows = [(number % 40, f"name {number % 40}") for number in range(60)]
     delta.append(rows, name="one")
@@ -296,7 +328,7 @@ def test_rows_with_equal_hashes_are_compared_by_their_values(delta, monkeypatch)
     expected = states(delta)
 
     monkeypatch.setattr(
-        "snapshot_explorer.analysis.row_history.reading.row_hashes", lambda _, count: np.zeros(count, np.uint64)
+        "snapshot_explorer.analysis.row_history.continuation.row_hashes", lambda _, count: np.zeros(count, np.uint64)
     )
 
     assert states(delta) == expected

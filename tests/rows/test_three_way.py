@@ -224,10 +224,12 @@ def opened(tmp_path, values):
 def test_the_statement_lists_what_theirs_changed_and_leaves_out_conflicts(tmp_path):
     ours, _ = opened(tmp_path, OURS)
 
-    statement = sx.diff3(BASE, ours.at("latest"), THEIRS, key="id").merge_statement("lake.shop.orders")
+    merge = sx.diff3(BASE, ours.at("latest"), THEIRS, key="id").merge_statement("lake.shop.orders")
 
+    assert merge.counts == {"inserted": 0, "updated": 2, "deleted": 1}
+    assert (merge.conflicts, merge.key, merge.is_empty) == (3, ("id",), False)
     assert (
-        statement
+        merge.statement
         == """\
 -- The numbers hold while version 1 is the newest: after another commit, plan again.
 -- 3 conflicting rows are left out.
@@ -249,14 +251,41 @@ WHEN MATCHED AND changed.`later_0` = '-D' THEN DELETE"""
 def test_without_a_change_of_theirs_there_is_no_statement(tmp_path):
     ours, _ = opened(tmp_path, OURS)
 
-    assert sx.diff3(BASE, ours.at("latest"), BASE, key="id").merge_statement() == ""
+    merge = sx.diff3(BASE, ours.at("latest"), BASE, key="id").merge_statement()
+
+    assert merge.is_empty
+    assert "Nothing to do: theirs changed no row that a merge brings." in repr(merge)
+
+
+def test_a_statement_draws_itself_with_what_to_expect_and_what_is_left_out(tmp_path):
+    ours, _ = opened(tmp_path, OURS)
+
+    merge = sx.diff3(BASE, ours.at("latest"), THEIRS, key="id").merge_statement("lake.shop.orders")
+
+    text, html = repr(merge), merge._repr_mimebundle_()["text/html"]
+    assert text.startswith("Merge, not run: what ")
+    assert merge.statement in text
+    assert "rows to expect  0 inserted, 2 updated, 1 deleted" in text
+    assert "in conflict     3 rows, left out" in text
+    assert "MERGE INTO `lake`.`shop`.`orders` AS current" in html
+
+
+def test_a_statement_with_conflicts_alone_says_that_they_need_a_decision(tmp_path):
+    ours, _ = opened(tmp_path, OURS)
+    conflict = sx.diff3(BASE, ours.at("latest"), THEIRS, key="id").conflicts.to_arrow()["id"][0].as_py()
+
+    merge = sx.diff3(BASE, ours.at("latest"), THEIRS, key="id", where=f"id = {conflict}").merge_statement()
+
+    assert merge.is_empty
+    assert merge.conflicts == 1
+    assert "1 row in conflict needs a decision." in repr(merge)
 
 
 def test_inserted_rows_have_typed_nulls_and_the_names_of_ours(tmp_path):
     ours, _ = opened(tmp_path, BASE)
     theirs = pa.concat_tables([BASE, rows((9, None, None))])
 
-    statement = sx.diff3(BASE, ours.at("latest"), theirs, key="id").merge_statement()
+    statement = sx.diff3(BASE, ours.at("latest"), theirs, key="id").merge_statement().statement
 
     assert "(9L, CAST(NULL AS STRING), CAST(NULL AS DOUBLE), '+I')" in statement
     assert statement.endswith("(changed.`id`, changed.`name`, changed.`amount`)")

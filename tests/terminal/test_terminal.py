@@ -14,6 +14,7 @@ import pytest
 
 from snapshot_explorer import samples
 from tests.inner.terminal import main
+from tests.support.delta.table_builder import DeltaTable
 from tests.support.explorers import recorded
 
 pty = pytest.importorskip("pty", reason="Windows has no pseudo-terminals")
@@ -297,3 +298,29 @@ def test_ctrl_c_is_for_the_pager(terminal, monkeypatch, tmp_path, orders):
 
     assert terminal("log", orders)[0] == 0
     assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_the_merge_of_a_three_way_diff_is_written_as_sql_by_the_name_that_notebooks_have(tmp_path, capsys):
+    table = DeltaTable(None, tmp_path / "orders", fields=[("id", "long"), ("name", "string")])
+    table.append([(1, "a"), (2, "b")])
+    csv = tmp_path / "theirs.csv"
+    csv.write_text("id,name\n1,a\n2,c\n")
+    words = [
+        "diff3",
+        table.root,
+        "latest",
+        str(csv),
+        "--base",
+        "latest",
+        "--key",
+        "id",
+        "--sql",
+        "--name",
+        "shop.orders",
+    ]
+
+    assert main(words) == 0
+
+    shown = capsys.readouterr().out
+    assert "MERGE INTO `shop`.`orders` AS current" in shown
+    assert "rows to expect  0 inserted, 1 updated, 0 deleted" in shown

@@ -95,6 +95,8 @@ def equal_at(before: pa.ChunkedArray, other: pa.ChunkedArray, left: Indices, rig
 
     If most pairs have the same place on both sides, or are in long runs, the columns are compared without a copy.
     """
+    if len(left) < _RUN_ROWS:
+        return same(take_rows(before, left), take_rows(other, right))
     breaks = np.flatnonzero((np.diff(left) != 1) | (np.diff(right) != 1)) + 1
     if len(breaks) * _RUN_ROWS < len(left):
         runs = zip([0, *breaks.tolist()], [*breaks.tolist(), len(left)], strict=True)

@@ -6,9 +6,10 @@ Rows are read and compared by `analysis.diff`; `lake.pair_diff` has the public f
 from snapshot_explorer.analysis.pairs.given_sides import given_side
 from snapshot_explorer.analysis.pairs.pair_plan import PairRequest, PairSide, plan_pair
 from snapshot_explorer.analysis.pairs.three_way import three_way_diff
-from snapshot_explorer.analysis.pairs.three_way_result import ThreeWayDiff
+from snapshot_explorer.analysis.pairs.three_way_result import MergeStatement, ThreeWayDiff
 
 __all__ = [
+    "MergeStatement",
     "PairRequest",
     "PairSide",
     "ThreeWayDiff",

@@ -1,4 +1,4 @@
-"""`ThreeWayDiff`: the rows that two sides changed since a common base. Draws itself and exports."""
+"""`ThreeWayDiff`: the rows that two sides changed since a common base, and the statement that merges them."""
 
 from __future__ import annotations
 
@@ -28,6 +28,32 @@ CHANGES = ("inserted", "updated", "deleted")
 _VERSIONS = ("base", "ours", "theirs")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class MergeStatement(Shown):
+    """A statement in Spark SQL that brings what theirs changed to ours, as text to copy. Nothing was run. Draws itself.
+
+    It is left to the user's engine to run, which may take its name for the table from a catalog.
+    """
+
+    ours: str
+    """The version that it changes, as display text."""
+    theirs: str
+    key: tuple[str, ...]
+    """The columns of ours that identify a row."""
+    statement: str
+    """The statement, after its settings and comments on what to read before it is run; empty if there is nothing to
+    bring."""
+    counts: Mapping[str, int]
+    """The number of rows to expect for each of `CHANGES`."""
+    conflicts: int
+    """The number of conflicting rows, which are left out."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to bring."""
+        return not self.statement
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class ThreeWayDiff(Exportable, Shown):
     """The rows that two sides changed since a common base, by key. Draws itself.
@@ -54,7 +80,7 @@ class ThreeWayDiff(Exportable, Shown):
 
     names_in_ours: Mapping[str, str]
     """The name in ours of each compared column."""
-    writer: Callable[[ThreeWayDiff, str | None], str] | None = field(default=None, repr=False)
+    writer: Callable[[ThreeWayDiff, str | None], MergeStatement] | None = field(default=None, repr=False)
     """Writes the statement for ours; None if ours is not a version of a table."""
 
     @staticmethod
@@ -131,12 +157,11 @@ class ThreeWayDiff(Exportable, Shown):
             ]
         )
 
-    def merge_statement(self, name: str | None = None) -> str:
-        """Return the statement in Spark SQL that brings `incoming` to ours; empty text if there is nothing to bring.
+    def merge_statement(self, name: str | None = None) -> MergeStatement:
+        """Return the statement in Spark SQL that brings `incoming` to ours. Nothing is run.
 
-        Nothing is run. A MERGE that lists the rows, up to 500, after the settings that it needs; comments say what to
-        read before it is run. It holds while ours is the newest version. Lists the versions, and reads the key of all
-        rows of ours, unless the format enforces it.
+        A MERGE that lists the rows, up to 500, after the settings that it needs. It holds while ours is the newest
+        version. Lists the versions, and reads the key of all rows of ours, unless the format enforces it.
 
         Args:
             name: The table's name in the engine, such as `lake.shop.orders`; by default as for `Table.repair`.

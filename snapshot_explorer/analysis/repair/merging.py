@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from snapshot_explorer.analysis.pairs.three_way_result import CHANGES, MergeStatement
 from snapshot_explorer.analysis.repair import undo_statements
 from snapshot_explorer.analysis.repair.request import (
     check_key,
@@ -21,15 +23,15 @@ from snapshot_explorer.analysis.repair.statements import Target
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.core.errors import InvalidArgumentError, UnsupportedFeatureError
 from snapshot_explorer.core.hints import Hint, Message
-from snapshot_explorer.core.records import BEFORE, INSERTED, ROW_KIND
+from snapshot_explorer.core.records import AFTER, BEFORE, DELETED, INSERTED, ROW_KIND
 
 if TYPE_CHECKING:
     from snapshot_explorer.analysis.pairs import ThreeWayDiff
     from snapshot_explorer.analysis.repair.request import RepairRequest
 
 
-def merge_statement(request: RepairRequest, diff: ThreeWayDiff) -> str:
-    """Return the statements that bring what theirs changed to ours; see `ThreeWayDiff.merge_statement`.
+def merge_statement(request: RepairRequest, diff: ThreeWayDiff) -> MergeStatement:
+    """Return the statement that brings what theirs changed to ours; see `ThreeWayDiff.merge_statement`.
 
     Args:
         request: Has the version of ours, both as the newest one and as the one to repair; with the key.
@@ -41,22 +43,30 @@ def merge_statement(request: RepairRequest, diff: ThreeWayDiff) -> str:
             "Compare that one."
         )
     rows = _listed_rows(request, diff)
-    if not len(rows):
-        return ""
+    key, left = [diff.names_in_ours[name] for name in diff.key], diff.counts["conflict"]
+    kinds = rows.column(0).to_pylist()
+    result = MergeStatement(
+        ours=diff.ours,
+        theirs=diff.theirs,
+        key=tuple(key),
+        statement="",
+        counts=dict(zip(CHANGES, map(kinds.count, (INSERTED, AFTER, DELETED)), strict=True)),
+        conflicts=left,
+    )
+    if not kinds:
+        return result
     syntax = repair_syntax(request)
     check_request(request, syntax)
-    key = [diff.names_in_ours[name] for name in diff.key]
     if padded := [name for name in texts_with_padding(request) if name in key]:
         raise UnsupportedFeatureError(f"Spark pads {', '.join(padded)} of type CHAR with spaces. Choose another key.")
     check_key(request, key)
     name, name_notes = name_in_engine(request, syntax)
     target = Target(name=name, time_travel="", columns=tuple(rows.column_names[1:]))
     written, notes = with_settings(request, (undo_statements.merge_listed(target, key, rows),))
-    left = diff.counts["conflict"]
     conflicts = (f"{left:,} conflicting row{'s are' if left > 1 else ' is'} left out.",) if left else ()
     # In one line each: names in notes are not checked, and a line break would end the comment.
     comments = [f"-- {' '.join(note.split())}" for note in (same_version(newest), *conflicts, *name_notes, *notes)]
-    return "\n".join(comments) + "\n" + ";\n\n".join(written)
+    return replace(result, statement="\n".join(comments) + "\n" + ";\n\n".join(written))
 
 
 def _listed_rows(request: RepairRequest, diff: ThreeWayDiff) -> pa.Table:

@@ -3,16 +3,11 @@
 Blame and the single pass of bisection in `analysis.rows`, and periods in SQL, are questions to it.
 """
 
+from snapshot_explorer.analysis.row_history.continuation import RowStates, equal_groups
 from snapshot_explorer.analysis.row_history.history import HistoryReader, plan_row_history
 from snapshot_explorer.analysis.row_history.history_result import RowHistory, RowHistoryPlan, RowHistoryRequest
 from snapshot_explorer.analysis.row_history.planning import SplitHistory
-from snapshot_explorer.analysis.row_history.reading import (
-    HistoryScan,
-    RowStates,
-    each_state,
-    equal_groups,
-    read_states,
-)
+from snapshot_explorer.analysis.row_history.reading import HistoryScan, each_state, read_states
 from snapshot_explorer.analysis.row_history.spark_history import collected_from, history_by, row_history
 
 __all__ = [

@@ -22,7 +22,6 @@ from snapshot_explorer.analysis.row_history.history_result import (
 from snapshot_explorer.analysis.row_history.planning import plan_splits, planned_versions
 from snapshot_explorer.analysis.row_history.reading import (
     HistoryScan,
-    RowStates,
     read_states,
     splits_without_files,
     unreadable_splits,
@@ -37,6 +36,7 @@ from snapshot_explorer.results.stored_rows import StoredRows
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from snapshot_explorer.analysis.row_history.continuation import RowStates
     from snapshot_explorer.analysis.row_history.history_result import RowHistoryRequest
     from snapshot_explorer.analysis.row_history.planning import PlannedSplits, SplitHistory
     from snapshot_explorer.core.errors import SnapshotExplorerError

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import defaultdict, deque
 from contextlib import closing
 from dataclasses import dataclass, replace
-from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from snapshot_explorer.analysis.diff.row_matching import HashedRows, Hashes, equal_rows, row_hashes, take_rows
 from snapshot_explorer.analysis.diff.spilled_rows import SplitRows
-from snapshot_explorer.arrow.chunks import single_chunk
-from snapshot_explorer.arrow.equal_values import exact_keys
+from snapshot_explorer.analysis.row_history.continuation import (
+    Continuations,
+    Ints,
+    Mask,
+    RowStates,
+    joined_states,
+    states_of,
+    states_schema,
+    together,
+)
 from snapshot_explorer.arrow.roaring import NOTHING
 from snapshot_explorer.core.errors import UNREADABLE, CorruptTableError, SnapshotExplorerError
 from snapshot_explorer.core.hints import Hint, Message
-from snapshot_explorer.core.progress import Step, step
 from snapshot_explorer.engines import local
 
 if TYPE_CHECKING:
@@ -30,32 +34,16 @@ if TYPE_CHECKING:
     from snapshot_explorer.arrow.roaring import Positions
     from snapshot_explorer.engines.conditions import Condition
 
-Ints = npt.NDArray[np.int64]
-Groups = Ints | npt.NDArray[np.uint64]
-"""A number per row, equal for equal rows, or their hashes."""
-Mask = npt.NDArray[np.bool_]
-
 _BATCH_BYTES = 8 * 2**20
 """Decoded bytes of rows to which a condition is applied at once: an evaluation costs milliseconds."""
 _LARGE_BYTES = 2**20
 """Decoded bytes of a batch that is processed alone if there is no condition: joining it to others would copy it."""
 _SORTED_ROWS = 2**18
 """Rows that are handed on or stored at once."""
-_PERIOD = pa.schema([pa.field(name, pa.int64()) for name in ("first", "last", "order")])
+_HANDED_ROWS = 2**12
+"""Rows of several states that are handed on together."""
 _SPLIT_ORDER = 2**40
 """The distance in `RowStates.order` between the first rows of two splits: more than the rows of any file."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RowStates:
-    """Rows, each with the range of positions of versions that have it."""
-
-    rows: pa.Table
-    first: Ints
-    last: Ints
-    """The position after the range."""
-    order: Ints
-    """A number that ascends with the positions of the split and of the row in it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,11 +88,6 @@ def each_state(scan: HistoryScan, matching: Ints | None = None) -> Iterator[RowS
         yield from kept
 
 
-def states_schema(schema: pa.Schema) -> pa.Schema:
-    """Return the columns of rows with their ranges and order."""
-    return pa.schema([*schema, *_PERIOD])
-
-
 def read_states(
     scan: HistoryScan, keep: Callable[[RowStates], object], *, memory_limit: int, matching: Ints | None = None
 ) -> None:
@@ -118,12 +101,13 @@ def read_states(
         memory_limit: The maximum number of bytes in memory of rows that are compared; more go to temporary files.
         matching: The number of rows of each raw split that match the condition is added to it, deleted rows included.
     """
-    with closing(SplitRows(states_schema(scan.schema), limit_bytes=memory_limit)) as replaced:
-        _Reader(scan, keep, replaced, matching).read()
+    limit = memory_limit // 2
+    with closing(SplitRows(states_schema(scan.schema), limit_bytes=limit)) as replaced:
+        _Reader(scan, keep, replaced, matching, limit_bytes=limit).read()
         turning = np.flatnonzero(turning_positions(scan)).tolist()
-        for rows, _ in replaced.pairs():
-            if len(rows.hashes):
-                keep(continued_states(rows, len(scan.schema), turning)[0])
+        for part, _ in replaced.pairs():
+            if len(part.hashes):
+                joined_states(states_of(part.rows, part.hashes), turning, keep)
 
 
 def splits_without_files(splits: Sequence[SplitHistory]) -> list[tuple[SplitHistory, SnapshotExplorerError]]:
@@ -161,6 +145,29 @@ class _Batch:
     rows: pa.RecordBatch
 
 
+class _Component:
+    """Splits whose rows may continue each other, directly or by way of others."""
+
+    def __init__(self, is_turning: Mask, keep: Callable[[RowStates], object]) -> None:
+        self.lock = Lock()
+        self.unread: defaultdict[int, int] = defaultdict(int)
+        """By position, how many splits with rows that end or begin there are not read yet."""
+        self.left: list[int] = []
+        """The positions at which no states were joined yet, descending."""
+        self.states: Continuations | None = Continuations(is_turning, keep)
+        """None if the rows are more than fit in memory, and are stored instead."""
+
+    def finish(self, positions: Sequence[int]) -> None:
+        """Join the states at the positions whose splits were all read, after a split with these positions was."""
+        with self.lock:
+            for position in positions:
+                self.unread[position] -= 1
+            while self.left and not self.unread[self.left[-1]]:
+                position = self.left.pop()
+                if self.states is not None:
+                    self.states.join(position)
+
+
 class _Reader:
     """Reads splits, and separates the rows that another file may continue from those that it cannot."""
 
@@ -170,11 +177,14 @@ class _Reader:
         keep: Callable[[RowStates], object],
         replaced: SplitRows,
         matching: Ints | None = None,
+        *,
+        limit_bytes: int = 0,
     ) -> None:
         self._scan = scan
-        self._keep = keep
+        self._keep_states = keep
         self._replaced = replaced
         self._matching = matching
+        self._limit_bytes = limit_bytes
         self._names = list(scan.schema.names)
         self._schema = states_schema(scan.schema)
         self._is_turning = turning_positions(scan) if scan.are_joined else np.zeros(scan.count + 1, np.bool_)
@@ -182,87 +192,85 @@ class _Reader:
         self._first = np.array([item.states[0].first for item in scan.splits], np.int64)
         self._last = np.array([item.states[0].last for item in scan.splits], np.int64)
         self._rows_read = [0] * len(scan.splits)
+        self._unsorted = [1] * len(scan.splits)
+        """By split, how many batches are not sorted yet; one more if others may follow."""
+        turning = frozenset(np.flatnonzero(self._is_turning).tolist())
+        self._turns = [
+            sorted(turning.intersection(end for state in item.states for end in (state.first, state.last)))
+            for item in scan.splits
+        ]
+        """By split, the positions at which its rows continue others, or others continue them; ascending."""
         self._positions: dict[int, list[Positions]] = {}
         self._lock = Lock()
         self._keep_lock = Lock()
+        self._kept: list[RowStates] = []
+        self._kept_rows = 0
         self._waiting: list[_Batch] = []
         self._held = 0
+        self._roots = _roots(self._turns, scan.count)
+        roots = {int(self._roots[turns[0]]) for turns in self._turns if turns}
+        self._components = {root: _Component(self._is_turning, self._keep) for root in roots}
+        self._joined = 0
+        """Bytes of the rows in components."""
 
     def read(self) -> None:
-        splits, chains = self._scan.splits, _chains(self._scan.splits)
-        in_chains = frozenset(index for chain in chains for index in chain)
-        by_version: dict[int, list[int]] = {}
-        for index, item in enumerate(splits):
-            if index not in in_chains:
-                by_version.setdefault(id(item.version), []).append(index)
-        sources = [
-            (
-                splits[indices[0]].version,
-                [splits[index].split for index in indices],
-                splits[indices[0]].columns.names_in(self._scan.needed, of_a=True),
+        """Read the splits, those of a component after one another, in the order in which their rows are joined."""
+        splits = self._scan.splits
+        for turns in self._turns:
+            for position in turns:
+                self._components[int(self._roots[position])].unread[position] += 1
+        for component in self._components.values():
+            component.left = sorted(component.unread, reverse=True)
+
+        def rank(split: int) -> tuple[int, int]:
+            turns = self._turns[split]
+            return (int(self._roots[turns[0]]), turns[0]) if turns else (int(self._first[split]), 0)
+
+        readings = [
+            local.Reading(
+                number=split,
+                reader=splits[split].version,
+                split=splits[split].split,
+                columns=splits[split].columns.names_in(self._scan.needed, of_a=True),
+                # The positions of deleted rows count all rows.
+                predicate=splits[split].predicate if self._is_simple[split] else None,
             )
-            for indices in by_version.values()
+            for split in sorted(range(len(splits)), key=rank)
         ]
-        numbers = list(by_version.values())
-        # The positions of deleted rows count all rows.
-        predicates = [[splits[index].predicate if self._is_simple[index] else None for index in own] for own in numbers]
-        local.for_each_batch_of(
-            sources, lambda source, order, batch: self.add(numbers[source][order[0]], batch), predicates
-        )
+        local.for_each_batch_in_turn(list(self._groups(readings)), self.add, self._finish_batches)
         self.finish()
-        if chains:
-            with step("Reading merged files", total=len(in_chains)) as reading:
-                storage = splits[0].version.storage
-                storage.together(*(partial(self._read_chain, chain, reading) for chain in chains))
 
-    def _read_chain(self, chain: Sequence[int], reading: Step) -> None:
-        """Read the states of a merge one after another, of which two are in memory; most rows are in both."""
-        before: HashedRows | None = None
-        for index in chain:
-            item = self._scan.splits[index]
-            parts = list(self._states_in(index))
-            rows = pa.Table.from_batches([batch for batch, _ in parts], self._schema)
-            hashes = np.concatenate([np.zeros(0, np.uint64), *(own for _, own in parts)])
-            if before is not None:
-                rows, hashes = pa.concat_tables([before.rows, rows]), np.concatenate([before.hashes, hashes])
-            states, chosen = continued_states(
-                HashedRows(rows=rows, hashes=hashes), len(self._scan.schema), [item.states[0].first]
-            )
-            is_there = states.last == item.states[0].last
-            self._sort(_filtered(states, ~is_there))
-            held = _filtered(states, is_there)
-            before = HashedRows(rows=with_ranges(held, self._schema), hashes=hashes[chosen[is_there]])
-            reading.advance()
-        if before is not None:
-            self._sort(_of_period(before.rows, len(self._scan.schema)))
+    def _groups(self, readings: Sequence[local.Reading]) -> Iterator[list[local.Reading]]:
+        """Yield readings of which those of a group are read one after another: two states of a merge are in memory."""
+        group: list[local.Reading] = []
+        for reading in readings:
+            components = {id(self._component(item.number)) for item in (*group[-1:], reading)}
+            is_merged = reading.reader.storage.is_local and not reading.split.raw and self._turns[reading.number]
+            if not (group and is_merged and not group[-1].split.raw and len(components) == 1):
+                yield from [group] if group else []
+                group = []
+            group.append(reading)
+        yield from [group] if group else []
 
-    def _states_in(self, split: int) -> Iterator[tuple[pa.RecordBatch, Hashes]]:
-        """Yield the rows of a split with one state, with their range and order, and their hashes."""
-        item = self._scan.splits[split]
-        names = item.columns.names_in(self._scan.needed, of_a=True)
-        (state,) = item.states
-        order = split * _SPLIT_ORDER
-        for batch in item.version.read(item.split, names, item.predicate):
-            rows = item.columns.rows(batch, self._scan.needed, of_a=True)
-            if self._scan.where is not None and rows.num_rows:
-                rows = rows.filter(self._scan.where.mask(pa.Table.from_batches([rows])))
-            ends = [np.full(rows.num_rows, position, np.int64) for position in (state.first, state.last)]
-            period = [pa.array(values) for values in (*ends, order + np.arange(rows.num_rows))]
-            order += rows.num_rows
-            columns = rows.select(self._names).columns
-            batch_of_states = pa.RecordBatch.from_arrays([*columns, *period], schema=self._schema)
-            yield batch_of_states, row_hashes(columns, rows.num_rows)
+    def _component(self, split: int) -> _Component | None:
+        """Return the component of a split; None if no other split may have rows of it."""
+        turns = self._turns[split]
+        return self._components[int(self._roots[turns[0]])] if turns else None
 
     def finish(self) -> None:
         """Process the rows that wait for others."""
         self._process(self._waiting)
         self._waiting, self._held = [], 0
+        with self._keep_lock:
+            self._hand_on_kept()
 
     def add(self, split: int, batch: pa.RecordBatch) -> None:
         """Process a batch of a split, alone or together with others."""
         if not batch.num_rows:
             return
         start = self._rows_read[split]  # the batches of a split come one after another
+        with self._lock:
+            self._unsorted[split] += 1
         self._rows_read[split] = start + batch.num_rows
         rows = self._scan.splits[split].columns.rows(batch, self._scan.needed, of_a=True)
         full: list[_Batch] = []
@@ -302,10 +310,21 @@ class _Reader:
             rows=rows.select(self._names), first=self._first[splits], last=self._last[splits], order=order
         )
         if len(batches) > 1 or self._is_simple[batches[0].split]:
-            self._sort(states)
-            return
-        for own_states in self._states_of(batches[0].split, states.rows, indices):
-            self._sort(own_states)
+            self._sort(states, are_small=len(batches) > 1)
+        else:
+            for own_states in self._states_of(batches[0].split, states.rows, indices):
+                self._sort(own_states)
+        for batch in batches:
+            self._finish_batches(batch.split)
+
+    def _finish_batches(self, split: int) -> None:
+        """Join the states of a split if this was the last of its batches, or if none follows."""
+        with self._lock:
+            self._unsorted[split] -= 1
+            is_done = not self._unsorted[split]
+        component = self._component(split)
+        if is_done and component is not None:
+            component.finish(self._turns[split])
 
     def _states_of(self, split: int, rows: pa.Table, indices: Ints) -> Iterator[RowStates]:
         """Yield the states of rows of a split that has several states itself."""
@@ -340,26 +359,83 @@ class _Reader:
             self._positions[split] = known
         return known
 
-    def _sort(self, states: RowStates) -> None:
-        """Hand on the states that no other file can continue, and store the others to be compared."""
-        if len(states.first) > _SORTED_ROWS:
-            for start in range(0, len(states.first), _SORTED_ROWS):
-                self._sort(_sliced(states, start))
+    def _sort(self, states: RowStates, *, are_small: bool = False) -> None:
+        """Hand on the states that no other file can continue, and add the others to their components.
+
+        Args:
+            are_small: Whether they are of many splits: hashing each would take longer than hashing all together.
+        """
+        if len(states) > _SORTED_ROWS:
+            for start in range(0, len(states), _SORTED_ROWS):
+                self._sort(states.sliced(start, min(start + _SORTED_ROWS, len(states))), are_small=are_small)
             return
-        if not len(states.first):
+        if not len(states):
             return
-        is_replaced = np.zeros(len(states.first), np.bool_)
-        for positions in (states.first, states.last) if self._scan.are_joined else ():
-            is_replaced |= self._is_turning[positions]
-        if is_replaced.any():
-            chosen = _filtered(states, is_replaced)
-            columns = [single_chunk(column) for column in chosen.rows.columns]
-            (batch,) = with_ranges(chosen, self._schema).combine_chunks().to_batches()
-            self._replaced.add(0, (int(chosen.first[0]), 0), batch, row_hashes(columns, len(chosen.first)))
-            states = _filtered(states, ~is_replaced)
-        if len(states.first):
-            with self._keep_lock:
-                self._keep(states)
+        turns = np.where(self._is_turning[states.first], states.first, states.last)
+        is_continued = self._is_turning[turns]
+        if is_continued.any():
+            chosen = states.filtered(is_continued)
+            chosen = replace(chosen, hashes=chosen.known_hashes) if are_small else chosen
+            for root, part in chosen.by(self._roots[turns[is_continued]]):
+                self._add_to(self._components[root], part)
+        self._hand_on(states.filtered(~is_continued))
+
+    def _hand_on(self, states: RowStates) -> None:
+        with self._keep_lock:
+            self._kept.append(states)
+            self._kept_rows += len(states)
+            if self._kept_rows >= _HANDED_ROWS:
+                self._hand_on_kept()
+
+    def _hand_on_kept(self) -> None:
+        if self._kept_rows:
+            self._keep_states(together([states for states in self._kept if len(states)]))
+        self._kept, self._kept_rows = [], 0
+
+    def _add_to(self, component: _Component, states: RowStates) -> None:
+        """Add states to a component; if these are too many for the memory, all go to temporary files."""
+        with component.lock:
+            if component.states is None:
+                self._store(states)
+                return
+            component.states.add(states)
+            with self._lock:
+                self._joined += states.rows.nbytes
+                are_too_many = self._joined > self._limit_bytes
+            if are_too_many:
+                for part in component.states.taken():
+                    self._release(part)
+                    self._store(part)
+                component.states = None
+
+    def _release(self, states: RowStates) -> None:
+        with self._lock:
+            self._joined -= states.rows.nbytes
+
+    def _keep(self, states: RowStates) -> None:
+        """Hand on the states that a component joined."""
+        self._release(states)
+        self._hand_on(states)
+
+    def _store(self, states: RowStates) -> None:
+        (batch,) = states.table(self._schema).combine_chunks().to_batches()
+        self._replaced.add(0, (int(states.first[0]), 0), batch, states.known_hashes)
+
+
+def _roots(turns: Sequence[Sequence[int]], count: int) -> Ints:
+    """Return a position for each, the same for all that splits connect."""
+    roots = list(range(count + 1))
+
+    def root(position: int) -> int:
+        while roots[position] != position:
+            roots[position] = position = roots[roots[position]]
+        return position
+
+    for positions in turns:
+        for position in positions[1:]:
+            low, high = sorted((root(positions[0]), root(position)))
+            roots[high] = low
+    return np.array([root(position) for position in range(count + 1)], np.int64)
 
 
 def turning_positions(scan: HistoryScan) -> Mask:
@@ -373,26 +449,10 @@ def turning_positions(scan: HistoryScan) -> Mask:
     return np.asarray(ends & begins, np.bool_)
 
 
-def _sliced(states: RowStates, start: int) -> RowStates:
-    end = start + _SORTED_ROWS
-    rows = states.rows.slice(start, _SORTED_ROWS)
-    ranges = states.first[start:end], states.last[start:end], states.order[start:end]
-    return _states(rows, *ranges)
-
-
-def _filtered(states: RowStates, mask: Mask) -> RowStates:
-    if mask.all():
-        return states
-    return _states(states.rows.filter(pa.array(mask)), states.first[mask], states.last[mask], states.order[mask])
-
-
-def _states(rows: pa.Table, first: Ints, last: Ints, order: Ints) -> RowStates:
-    return RowStates(rows=rows, first=first, last=last, order=order)
-
-
 def _ended(rows: pa.Table, since: Ints, order: Ints, mask: Mask, last: int) -> Iterator[RowStates]:
     if mask.any():
-        yield _states(rows.filter(pa.array(mask)), since[mask], np.full(int(mask.sum()), last), order[mask])
+        ends = np.full(int(mask.sum()), last)
+        yield RowStates(rows=rows.filter(pa.array(mask)), first=since[mask], last=ends, order=order[mask])
 
 
 def _without(rows: pa.Table, lacking: frozenset[str]) -> pa.Table:
@@ -407,109 +467,3 @@ def _are_same(rows: pa.Table, before: SplitState, after: SplitState) -> bool:
     """Return whether the columns that only one of two states lacks are null in all rows."""
     names = (before.lacking ^ after.lacking).intersection(rows.column_names)
     return all(rows[name].null_count == len(rows) for name in names)
-
-
-def _chains(splits: Sequence[SplitHistory]) -> list[list[int]]:
-    """Return splits that follow each other and read some file again: states of one merge, or of one file's deletes."""
-    chains: list[list[int]] = []
-    ending: dict[tuple[int, str], list[int]] = {}
-    for index, item in enumerate(splits):
-        if item.split.raw or not item.is_simple:
-            continue
-        (state,) = item.states
-        chain = next((ending[state.first, path] for path in item.split.files if (state.first, path) in ending), None)
-        if chain is None:
-            chain = []
-            chains.append(chain)
-        for path in splits[chain[-1]].split.files if chain else ():
-            ending.pop((state.first, path), None)
-        chain.append(index)
-        ending |= {(state.last, path): chain for path in item.split.files}
-    return [chain for chain in chains if len(chain) > 1]
-
-
-def with_ranges(states: RowStates, schema: pa.Schema) -> pa.Table:
-    """Return states as one table, in `states_schema`."""
-    period = [pa.array(values) for values in (states.first, states.last, states.order)]
-    return pa.Table.from_arrays([*states.rows.columns, *period], schema=schema)
-
-
-def _of_period(rows: pa.Table, columns: int) -> RowStates:
-    period = (np.asarray(rows.column(columns + index)) for index in range(len(_PERIOD)))
-    return _states(rows.select(list(range(columns))), *period)
-
-
-def continued_states(rows: HashedRows, columns: int, turning: Sequence[int]) -> tuple[RowStates, Ints]:
-    """Return the states of rows where equal rows that end and begin at the same position are one, and their indices.
-
-    Args:
-        columns: The number of columns of the rows, behind which their range is.
-        turning: The positions at which rows are continued, ascending.
-    """
-    states = _of_period(rows.rows, columns)
-    values, first, last, order = states.rows, states.first, states.last, states.order
-    remaining = -last
-    ending, beginning = _by_position(last, turning), _by_position(first, turning)
-
-    def continued(groups: Groups) -> tuple[Ints, Ints, Ints]:
-        """Return the indices of the rows that go on, of the rows that continue them, and of the rows that are new."""
-        since = first.copy()
-        pairs = []
-        for ends, begins in zip(ending, beginning, strict=True):
-            olds, news = _ordered(groups, ends, order, since), _ordered(groups, begins, order, remaining)
-            left, right = _paired(groups[olds], groups[news])
-            since[news[right]] = since[olds[left]]
-            pairs.append((olds[left], news[right]))
-        left, right = (np.concatenate([np.zeros(0, np.int64), *side]) for side in zip(*pairs, strict=True))
-        return left, right, since
-
-    left, right, since = continued(rows.hashes)
-    ascending = np.argsort(left)  # rows of a file that is rewritten mostly keep their order
-    if not equal_rows(values, values, left[ascending], right[ascending], values.column_names).all():
-        left, right, since = continued(equal_groups(values, rows.hashes))
-    chosen = np.ones(len(first), np.bool_)
-    chosen[left] = False
-    return _filtered(_states(values, since, last, order), chosen), np.flatnonzero(chosen)
-
-
-def _ordered(groups: Groups, indices: Ints, order: Ints, rank: Ints) -> Ints:
-    """Return indices sorted by group, then by rank, then by order."""
-    own = groups[indices]
-    by_group = np.argsort(own)
-    ascending = own[by_group]
-    if (ascending[1:] == ascending[:-1]).any():
-        by_group = np.lexsort((order[indices], rank[indices], own))
-    return indices[by_group]
-
-
-def _by_position(positions: Ints, chosen: Sequence[int]) -> list[Ints]:
-    """Return the indices of the rows with each of some positions."""
-    order = np.argsort(positions, kind="stable")
-    ordered = positions[order]
-    return [order[np.searchsorted(ordered, at, "left") : np.searchsorted(ordered, at, "right")] for at in chosen]
-
-
-def _paired(left: Groups, right: Groups) -> tuple[Ints, Ints]:
-    """Return the indices of equal numbers of two sorted arrays, the n-th of each number with the n-th."""
-    rank = np.arange(len(left)) - np.searchsorted(left, left, "left")
-    partner = np.searchsorted(right, left, "left") + rank
-    has_partner = partner < np.searchsorted(right, left, "right")
-    return np.flatnonzero(has_partner), partner[has_partner]
-
-
-def equal_groups(rows: pa.Table, hashes: npt.NDArray[np.uint64]) -> Ints:
-    """Return a number per row, equal for equal rows."""
-    order = np.argsort(hashes)
-    is_next = np.flatnonzero(hashes[order[1:]] == hashes[order[:-1]])
-    left, right = order[is_next], order[is_next + 1]
-    equal = equal_rows(rows, rows, left, right, rows.column_names)
-    begins = np.ones(len(order), np.bool_)
-    begins[is_next + 1] = False
-    groups = np.empty(len(order), np.int64)
-    groups[order] = np.cumsum(begins)
-    if not equal.all():
-        # Different rows have the same hash: the rows with these hashes are compared by their values.
-        unclear = np.flatnonzero(np.isin(groups, groups[left[~equal]]))
-        keys = exact_keys([take_rows(column, unclear) for column in rows.columns])
-        groups[unclear] = len(order) + np.unique(np.array(keys, object), return_inverse=True)[1] + 1
-    return groups

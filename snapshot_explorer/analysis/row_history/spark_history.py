@@ -10,18 +10,14 @@ import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer.analysis.diff.diff import memory_bytes
-from snapshot_explorer.analysis.diff.row_matching import HashedRows, row_hashes
+from snapshot_explorer.analysis.row_history.continuation import RowStates, joined_states, states_of, states_schema
 from snapshot_explorer.analysis.row_history.history import HELD_BYTES, HistoryReader
 from snapshot_explorer.analysis.row_history.history_result import HistoryStates, RowHistory, stored_schema
 from snapshot_explorer.analysis.row_history.reading import (
     HistoryScan,
-    continued_states,
     each_state,
-    states_schema,
     turning_positions,
-    with_ranges,
 )
-from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.engines.spark import sessions
 from snapshot_explorer.engines.spark.schemas import arrow_schema, spark_batch, spark_schema
 from snapshot_explorer.engines.spark.tasks import (
@@ -180,8 +176,7 @@ def _own_states(
 def _messages(shared: _Shared, buckets: int, splits: Sequence[SplitHistory]) -> Iterator[pa.RecordBatch]:
     """Yield the states of splits by the hashes of their rows. Runs on executors."""
     for states in each_state(shared.scan(splits)):
-        hashes = row_hashes([single_chunk(column) for column in states.rows.columns], len(states.first))
-        yield from messages_of(with_ranges(states, states_schema(shared.columns)), hashes, buckets)
+        yield from messages_of(states.table(states_schema(shared.columns)), states.known_hashes, buckets)
 
 
 def _joined_states(
@@ -192,9 +187,10 @@ def _joined_states(
     """Yield the states of a bucket. Runs on executors."""
     tables = [pa.ipc.open_stream(payload).read_all() for payload in payloads]
     rows, hashes = received(tables, states_schema(shared.columns))
-    hashed = HashedRows(rows=rows, hashes=hashes)
-    states, _ = continued_states(hashed, len(shared.columns), shared.turning)
-    yield from result(shared, shared.periods.applied_to(states, stored_schema(shared.columns)))
+    joined: list[RowStates] = []
+    joined_states(states_of(rows, hashes), shared.turning, joined.append)
+    for states in joined:
+        yield from result(shared, shared.periods.applied_to(states, stored_schema(shared.columns)))
 
 
 def _as_payload(_: _Shared, states: pa.Table) -> Iterator[pa.RecordBatch]:

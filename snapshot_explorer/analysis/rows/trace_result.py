@@ -7,6 +7,7 @@ import json
 from bisect import bisect_left
 from collections import defaultdict
 from datetime import UTC, datetime, timedelta
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -55,7 +56,7 @@ class Trace(Shown):
         examined_at: datetime,
         refs: Mapping[tuple[str | None, int], Sequence[str]],
         retention: Retention | None,
-        waiting: str,
+        waiting: Callable[[], str],
         own_branch: str | None,
         notes: Sequence[str],
         is_complete: bool,
@@ -67,7 +68,7 @@ class Trace(Shown):
             histories: By branch; None in a format without branches.
             refs: The tags and branches that name a version.
             retention: The effect of the table's own retention settings; None if unknown.
-            waiting: When they will remove the rest, as a sentence; empty if unknown.
+            waiting: Returns when they will remove the rest, as a sentence; empty if unknown.
             own_branch: The branch that `retention` is about.
             notes: Sentences on what could not be examined.
             is_complete: Whether everything else was examined.
@@ -160,9 +161,12 @@ class Trace(Shown):
         is_certain = before[-1].rows == 0 if before else history.begins_with_first
         return f"They have been there since version {first.number}{time}{'' if is_certain else ', or earlier'}."
 
-    @property
+    @cached_property
     def holds(self) -> str:
-        """A sentence on what keeps matching rows from being removed, or on what would remove them."""
+        """A sentence on what keeps matching rows from being removed, or on what would remove them.
+
+        The time of a later clean-up is computed at the first use, from the files that exist then.
+        """
         storing = self._storing
         holding = [(branch, version) for branch, version in self.traced_versions if version.rows or version.stored_rows]
         if not storing and not holding:
@@ -185,7 +189,7 @@ class Trace(Shown):
             return f"Which files store the matching rows is unknown.{stays and f' What keeps these rows: {stays}'}"
         removed = f"{len(storing & freed):,} of {pluralize(len(storing), 'file')} with matching rows"
         others = stays and f" What keeps the others: {stays}"
-        return f"The next clean-up by the table's own settings removes {removed}.{others}{self._waiting}"
+        return f"The next clean-up by the table's own settings removes {removed}.{others}{self._waiting()}"
 
     def _of(self, branch: str | None) -> str:
         return f" of {_history_name(branch, self.source)}" if branch and len(self.histories) > 1 else ""
@@ -356,7 +360,7 @@ def trace(source: History, where: str, *, engine: str | SparkSession | None = No
 
     def retention(now: datetime) -> Retention:
         """Return the effect of the table's own retention settings at a time, if nothing is committed before."""
-        return retention_of(source.format, source.lifetimes(), keep=None, keep_last=None, name=source.name, now=now)
+        return retention_of(source.format, lifetimes, keep=None, keep_last=None, name=source.name, now=now)
 
     examined_at = datetime.now(UTC)
     sources: dict[str | None, History] = {own_branch: source}
@@ -387,16 +391,18 @@ def trace(source: History, where: str, *, engine: str | SparkSession | None = No
     notes += [] if source.listing.before_note is None else [source.listing.before_note]
     notes += [note for history in histories.values() for note in history.unread]
     is_complete = not notes and not gaps
-    outcomes, waiting = None, ""
+    outcomes: Retention | None = None
+    waiting: Callable[[], str] = str
     try:
         with source.format.storage.reading_once():
+            lifetimes = source.lifetimes()
             outcomes = retention(examined_at)
-            rest = _storing(histories) - _freed(outcomes)
-            count = sum(len(history.files) for history in histories.values())
-            if rest and count <= _MOST_TIMED_FILES:
-                waiting = _waiting(retention, rest, examined_at)
     except SnapshotExplorerError as error:
         notes.append(Message("What retention would remove is unknown: ", without_period(error.message), "."))
+    else:
+        rest = _storing(histories) - _freed(outcomes)
+        if rest and sum(len(history.files) for history in histories.values()) <= _MOST_TIMED_FILES:
+            waiting = partial(_waiting, source, retention, rest, examined_at)
     return Trace(
         source,
         where,
@@ -423,7 +429,7 @@ def _freed(retention: Retention) -> frozenset[str]:
     return frozenset(retention.freed.to_arrow()["path"].to_pylist())
 
 
-def _waiting(retention: Callable[[datetime], Retention], files: frozenset[str], now: datetime) -> str:
+def _waiting(source: History, retention: Callable[[datetime], Retention], files: frozenset[str], now: datetime) -> str:
     """Return a sentence on the first time at which retention removes all of these files, to the minute.
 
     A file that it removes at one time is also removed later. Empty if unknown.
@@ -434,9 +440,10 @@ def _waiting(retention: Callable[[datetime], Retention], files: frozenset[str], 
         return files <= _freed(retention(now + timedelta(minutes=minute)))
 
     try:
-        if not removes_all(minutes):
-            return f" Without further commits, no clean-up of the next {_YEARS} years removes the last of them."
-        first = bisect_left(range(minutes), x=True, key=removes_all)
+        with source.format.storage.reading_once():
+            if not removes_all(minutes):
+                return f" Without further commits, no clean-up of the next {_YEARS} years removes the last of them."
+            first = bisect_left(range(minutes), x=True, key=removes_all)
     except SnapshotExplorerError:
         return ""
     time = format_utc(now + timedelta(minutes=first))

@@ -6,7 +6,7 @@ from decimal import Decimal, InvalidOperation
 from snapshot_explorer.analysis.compare import Comparison
 from snapshot_explorer.analysis.diff import RowDiff, RowDiffPlan, row_diff
 from snapshot_explorer.analysis.given import is_rows
-from snapshot_explorer.analysis.pairs import ThreeWayDiff
+from snapshot_explorer.analysis.pairs import MergeStatement, ThreeWayDiff
 from snapshot_explorer.core.errors import InvalidArgumentError
 from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.core.refs import Ref, parse_range, parse_ref
@@ -44,12 +44,16 @@ _OF_ROWS = ("key", "columns", "where", "preview", "limit", *_OF_TWO_TABLES)
 """The options that only `--rows` accepts."""
 
 
-def _diff(invocation: Invocation) -> Comparison | Frame | RowDiff | RowDiffPlan | ThreeWayDiff | Twins:
+def _diff(
+    invocation: Invocation,
+) -> Comparison | Frame | MergeStatement | RowDiff | RowDiffPlan | ThreeWayDiff | Twins:
     """Return the differences of two versions, one selected part, or the rows that differ; or another kind of answer."""
     arguments = invocation.arguments
     if not arguments.has("given"):
         check_options(arguments, "twins", only_with=("options",), never_with=("rows", *DIFF_PARTS, *_OF_ROWS))
-    check_options(arguments, "three-way", only_with=("base",), never_with=("rows", "preview", "columns", *DIFF_PARTS))
+    never = ("rows", "preview", "columns", *DIFF_PARTS)
+    check_options(arguments, "three-way", only_with=("base", "sql"), never_with=never)
+    check_options(arguments, "sql", only_with=("name",))
     if arguments.has("twins"):
         return _twins(invocation)
     if arguments.has("three-way"):
@@ -150,8 +154,8 @@ def _rows_and_given(invocation: Invocation) -> RowDiff | RowDiffPlan:
     return _diff_of(invocation, table.at(arguments.get("a..b") or "latest"), _given(invocation))
 
 
-def _three_way(invocation: Invocation) -> ThreeWayDiff:
-    """Return the changes of two branches, or of two other sets of rows, since their base."""
+def _three_way(invocation: Invocation) -> MergeStatement | ThreeWayDiff:
+    """Return the changes of two branches, or of two other sets of rows, since their base; or the statement for them."""
     arguments = invocation.arguments
     _, table = invocation.table()
     base = arguments.get("base")
@@ -163,7 +167,7 @@ def _three_way(invocation: Invocation) -> ThreeWayDiff:
         name = arguments.get("other")
         other = table if name is None else invocation.tables.find(name, invocation.variables)[1]
         ours, theirs = table.at(_branch_ref(table, first)), other.at(_branch_ref(other, second))
-    return diff3(
+    result = diff3(
         None if base is None else table.at(base),
         ours,
         theirs,
@@ -172,6 +176,7 @@ def _three_way(invocation: Invocation) -> ThreeWayDiff:
         where=arguments.get("where"),
         storage_options=dict_of(invocation, "options"),
     )
+    return result.merge_statement(arguments.get("name")) if arguments.has("sql") else result
 
 
 def _branch_ref(table: Table, text: str) -> str:
@@ -288,6 +293,7 @@ DIFF = Command(
         "%snapshot diff orders@7 df --key order_id",
         "%snapshot diff 7 export/orders.parquet --key order_id",
         "%snapshot diff3 main audit",
+        "%snapshot diff3 main audit --sql",
         "%snapshot diff --twins",
         "%snapshot diff orders copy --twins",
         "t = %snapshot diff --twins s3://lake/shop.db/orders_iceberg --options minio",
@@ -366,6 +372,15 @@ DIFF = Command(
             value_type="ref",
             meaning="with --three-way: the version that both began with, where they are not branches of one table",
         ),
+        Option(
+            flags=("--sql",),
+            meaning="with --three-way: the MERGE in Spark SQL that brings what B changed to A; runs nothing",
+        ),
+        Option(
+            flags=("--name",),
+            metavar="TABLE",
+            meaning="with --sql: the name of A's table in the engine, such as lake.shop.orders",
+        ),
         Option(flags=("--twins",), meaning="whether the table and its twin name the same data files"),
         STORAGE_OPTIONS,
         TABLE,
@@ -378,7 +393,7 @@ DIFF = Command(
     "may also be a DataFrame or files of Parquet, ORC, Avro, CSV or Arrow: diff(orders.at(7), df) in Python. "
     "--three-way (diff3) compares each of two branches with the version at which they parted: r.rows has what each "
     "side did to each row, r.conflicts what a merge could not decide, r.incoming what it would do to A, and "
-    "r.merge_statement() writes the MERGE for A's engine. "
+    "r.merge_statement(), or --sql, the MERGE for A's engine, whose text is its .statement. "
     "--twins shows which versions of two tables name the same data files, how far one is behind the other, and since "
     "when: Delta with UniForm, Paimon with Iceberg compatibility, XTable, or a copy. It opens no data file; "
     "t.diff(key=...) compares the rows of the newest versions, t.versions is a frame, and in Python "

@@ -1,7 +1,9 @@
-"""What is drawn of a repair: the statement, the rows to expect, and the next steps."""
+"""What is drawn of a repair and of a merge: the statement, the rows to expect, and the next steps."""
 
 import re
+from collections.abc import Mapping
 
+from snapshot_explorer.analysis.pairs import MergeStatement
 from snapshot_explorer.analysis.repair.repair import Repair
 from snapshot_explorer.core.hints import Message
 from snapshot_explorer.core.safe_text import sanitize
@@ -22,7 +24,7 @@ def _repair(repair: Repair) -> Drawing:
         ("format", repair.format),
         ("planned at version", repair.version),
         ("key", ", ".join(repair.key) if repair.key else None),
-        ("rows to expect", ", ".join(f"{count:,} {word}" for word, count in repair.counts.items())),
+        ("rows to expect", _expected(repair.counts)),
         _scope(repair, commits),
         ("check afterwards", Code(repair.check)),
         ("call", Code(repair.call)),
@@ -37,10 +39,29 @@ def _repair(repair: Repair) -> Drawing:
     )
     if repair.is_empty:
         return Drawing(title=_title(repair), parts=(Line(_nothing(repair)), known, *notes, *left))
-    parts: list[Part] = [*map(Line, repair.warnings), Line("Spark SQL:"), *_drawn_statement(repair)]
+    parts: list[Part] = [*map(Line, repair.warnings), Line("Spark SQL:"), *_drawn_statement(repair.statement)]
     parts += [] if repair.flink is None else [Line("Flink SQL:"), Code(repair.flink)]
     later = drawing_of(repair.later).parts if len(repair.later) and repair.undone is None else ()
     return Drawing(title=_title(repair), parts=(*parts, known, *notes, *left, *later))
+
+
+@draw.register
+def _merge(merge: MergeStatement) -> Drawing:
+    title = f"Merge, not run: what {merge.theirs} changed, to {merge.ours}"
+    if merge.is_empty:
+        needs = "needs" if merge.conflicts == 1 else "need"
+        left = f" {pluralize(merge.conflicts, 'row')} in conflict {needs} a decision." if merge.conflicts else ""
+        return Drawing(title=title, parts=(Line(f"Nothing to do: theirs changed no row that a merge brings.{left}"),))
+    facts: list[tuple[str, object]] = [
+        ("key", ", ".join(merge.key)),
+        ("rows to expect", _expected(merge.counts)),
+        *([("in conflict", f"{pluralize(merge.conflicts, 'row')}, left out")] if merge.conflicts else []),
+    ]
+    return Drawing(title=title, parts=(Line("Spark SQL:"), *_drawn_statement(merge.statement), Pairs(tuple(facts))))
+
+
+def _expected(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{count:,} {word}" for word, count in counts.items())
 
 
 def _next(repair: Repair) -> Code | None:
@@ -72,11 +93,11 @@ def _scope(repair: Repair, commits: str) -> tuple[str, object]:
     return "undone", None if repair.is_empty else f"what {commits} since version {repair.to} did to these rows"
 
 
-def _drawn_statement(repair: Repair) -> tuple[Part, ...]:
+def _drawn_statement(statement: str) -> tuple[Part, ...]:
     """Return the whole statement, to be copied, or a line that names the attribute with it."""
-    lines = repair.statement.split("\n")
+    lines = statement.split("\n")
     # A break in a text or a name, where a terminal wraps the line, would be another text.
     is_broken = any(len(line) > WIDTH and _WITH_BLANK.search(line) for line in lines)
     if is_broken or any(sanitize(line) != line for line in lines):
         return (Line("The statement has long texts or invisible characters. Copy it from .statement."),)
-    return (Code(repair.statement, is_whole=True),)
+    return (Code(statement, is_whole=True),)

@@ -20,8 +20,10 @@ from snapshot_explorer.formats.delta.frames.files import file_columns
 from snapshot_explorer.formats.delta.metadata.actions import Parser
 from snapshot_explorer.formats.delta.metadata.batches import check_size
 from snapshot_explorer.formats.delta.metadata.checkpoints import (
+    ALL_COLUMNS,
     CheckpointFile,
     FileActions,
+    NeededColumns,
     checkpoint_files,
     file_actions,
 )
@@ -113,9 +115,13 @@ def entries_of(storage: Storage, log: DeltaLog, version: int, path: str) -> pa.T
     return pa.concat_tables([frames.ENTRIES.empty_table(), *(_in_order(part, metadata) for part in parts)])
 
 
-def actions_of(storage: Storage, path: str, size_bytes: int | None) -> Iterator[list[FileActions]]:
-    """Yield the file actions of a file of the log, part by part."""
-    return (_of_lines if path.endswith(".json") else file_actions)(storage, path, size_bytes)
+def actions_of(
+    storage: Storage, path: str, size_bytes: int | None, needed: NeededColumns = ALL_COLUMNS
+) -> Iterator[list[FileActions]]:
+    """Yield the file actions of a file of the log, part by part; of a parquet file with the columns that are needed."""
+    if path.endswith(".json"):
+        return _of_lines(storage, path, size_bytes)
+    return file_actions(storage, path, size_bytes, needed)
 
 
 def _of_lines(storage: Storage, path: str, size_bytes: int | None) -> Iterator[list[FileActions]]:
@@ -186,12 +192,13 @@ def statistics_files(storage: Storage, log: DeltaLog, at: int, columns: Collecti
             sizes |= {("checkpoint", version, path): size_bytes for path, size_bytes in parts.items()}
     schema = schema_of(log.protocol_and_metadata(at)[1])
     names = {field.stored: field.name for field in schema.fields if field.name in columns}
+    needed = NeededColumns(names=frozenset(("stats", "partition_values")), parsed=frozenset(names), vectors=False)
     in_force = _metadata_in_force(log, sorted({*commits, *listing.versions}), listing, at)
 
     def read(files: Sequence[StatisticsFile]) -> list[list[Bounds]]:
         actions = log.actions([file.first for file in files if file.what == _COMMIT], infos=False)
         of_checkpoints = {
-            file.path: partial(_tables_of, storage, file.path, sizes[file.what, file.first, file.path])
+            file.path: partial(_tables_of, storage, file.path, sizes[file.what, file.first, file.path], needed)
             for file in files
             if file.what != _COMMIT
         }
@@ -288,8 +295,8 @@ def _recorded_bounds(
     return result
 
 
-def _tables_of(storage: Storage, path: str, size_bytes: int | None) -> list[pa.Table]:
-    return [action.files for actions in actions_of(storage, path, size_bytes) for action in actions]
+def _tables_of(storage: Storage, path: str, size_bytes: int | None, needed: NeededColumns) -> list[pa.Table]:
+    return [action.files for actions in actions_of(storage, path, size_bytes, needed) for action in actions]
 
 
 def _of_version(actions: Actions, version: int) -> list[pa.Table]:

@@ -50,11 +50,13 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NeededColumns:
-    """The columns of ADDS that are read from a checkpoint. Paths, sizes and deletion vectors always are."""
+    """The columns of ADDS that are read from a checkpoint. Paths and sizes always are."""
 
     names: frozenset[str]
     parsed: frozenset[str] | None = frozenset()
     """The stored names of the columns whose statistics as structs are read, with the counts of rows; None for all."""
+    vectors: bool = True
+    """Whether deletion vectors are read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,15 +121,17 @@ def checkpoint_files(storage: Storage, files: Sequence[DeltaLogFile]) -> dict[st
     return sizes | parts.sidecars
 
 
-def file_actions(storage: Storage, path: str, size_bytes: int | None) -> Iterator[list[FileActions]]:
+def file_actions(
+    storage: Storage, path: str, size_bytes: int | None, needed: NeededColumns
+) -> Iterator[list[FileActions]]:
     """Yield the add and remove actions of each row group of a checkpoint's parquet file.
 
-    Reads a small file whole; of a large one, row group by row group, the columns that ADDS has.
+    Reads a small file whole; of a large one, row group by row group, the columns that are needed. Others are null.
     """
     for _, content in _contents(storage, [(path, size_bytes)]):
         with _damage_of(path):
             file = parquet_pages.open_metadata_file(content)
-            leaves_by_kind = {kind: leaves for kind in _FILE_KINDS if (leaves := _leaves(file, kind, ALL_COLUMNS))}
+            leaves_by_kind = {kind: leaves for kind in _FILE_KINDS if (leaves := _leaves(file, kind, needed))}
             leaves = [leaf for of_kind in leaves_by_kind.values() for leaf in of_kind]
             parquet_pages.check(file, content, path, columns=leaves, limits=storage.limits)
             for group in range(file.num_row_groups):
@@ -355,7 +359,7 @@ def _leaves(file: pq.ParquetFile, kind: FileKind, needed: NeededColumns) -> list
     names = {field.name for field in stored}
     wanted = needed.names | {"path", "size_bytes"}
     leaves = [name for column, (name, _) in STORED.items() if column in wanted and name in names]
-    leaves += [name for name in ("deletionVector",) if name in names]
+    leaves += [name for name in ("deletionVector",) if name in names and needed.vectors]
     if PARSED in names and "stats" in needed.names and not _has_all_stats(file, kind):
         leaves += _parsed_leaves(file, kind, needed.parsed)
     return [f"{kind}.{name}" for name in leaves]
