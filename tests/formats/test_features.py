@@ -56,24 +56,32 @@ UNDECLARED = {
 """Where the error is raised without a declared feature, and why."""
 
 
+RAISING = ("refusal", "UnsupportedFeatureError")
+"""What makes a refusal."""
+
+
 def sites() -> Iterator[tuple[str, str, ast.Call]]:
     """Yield each call that makes a refusal: module, function and call."""
     for path in [*sorted((PACKAGE / "formats").rglob("*.py")), PACKAGE / "engines" / "collations.py"]:
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        for function, call in _calls(tree, ""):
-            if _name(call.func) in ("refusal", "UnsupportedFeatureError"):
+        text = path.read_text(encoding="utf-8")
+        if not any(f"{name}(" in text for name in RAISING):  # most files: walking their trees takes a second
+            continue
+        for function, call in _calls(ast.parse(text)):
+            if _name(call.func) in RAISING:
                 home = PACKAGE if path.parent.name == "engines" else PACKAGE / "formats"
                 yield path.relative_to(home).as_posix(), function, call
 
 
-def _calls(node: ast.AST, function: str) -> Iterator[tuple[str, ast.Call]]:
-    for child in ast.iter_child_nodes(node):
-        inner = function
-        if isinstance(child, ast.FunctionDef | ast.ClassDef):
-            inner = f"{function}.{child.name}".lstrip(".")
-        if isinstance(child, ast.Call):
-            yield inner, child
-        yield from _calls(child, inner)
+def _calls(tree: ast.AST) -> Iterator[tuple[str, ast.Call]]:
+    """Yield each call with the function that it is in, from top to bottom."""
+    left = [("", tree)]
+    while left:
+        function, node = left.pop()
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            function = f"{function}.{node.name}".lstrip(".")
+        if isinstance(node, ast.Call):
+            yield function, node
+        left += [(function, child) for child in ast.iter_child_nodes(node)][::-1]
 
 
 def _name(node: ast.expr) -> str:

@@ -26,7 +26,6 @@ _SERVICES = {
     "hoodie.archive.automatic": "true",
     "hoodie.keep.min.commits": "5",
     "hoodie.keep.max.commits": "6",
-    "hoodie.metadata.enable": "false",
 }
 
 

@@ -13,6 +13,8 @@ from pathlib import Path
 import jpype
 import pyspark
 
+from tests.support import java
+
 FOLDERS = ("paimon-1.4", "paimon-rest")
 JARS = ("hadoop-client", "slf4j-api", "commons-logging", "log4j")
 """Of those that PySpark brings."""
@@ -25,7 +27,7 @@ def main() -> None:
     of_paimon = Path(sys.executable).parent.parent.joinpath("jars")
     jars = [*(jar for name in FOLDERS for jar in of_paimon.joinpath(name).glob("*.jar"))]
     jars += [jar for name in JARS for jar in of_spark.glob(f"{name}*.jar")]
-    jpype.startJVM("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx256m", classpath=[str(jar) for jar in jars])
+    jpype.startJVM(*java.SHORT_LIVED, "-Xmx256m", classpath=[str(jar) for jar in jars])
     rest = jpype.JPackage("org").apache.paimon.rest
     properties = jpype.JClass("java.util.HashMap")
     config = rest.responses.ConfigResponse(properties({"prefix": "of-a-test"}), properties())

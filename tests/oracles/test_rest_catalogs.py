@@ -12,6 +12,7 @@ import pytest
 
 from snapshot_explorer import open_table
 from snapshot_explorer.errors import StorageError, TableNotFoundError, UnsupportedFeatureError
+from tests.support import java
 from tests.support.canonical import canonical_rows
 from tests.support.object_stores import free_port
 
@@ -26,7 +27,7 @@ def server(environment, tmp_path):
     jars = [*environment.glob("jars/iceberg-rest/*.jar"), *hadoop]
     port = free_port()
     env = os.environ | {"CATALOG_REST_PORT": str(port), "CATALOG_WAREHOUSE": f"file:{tmp_path}/warehouse"}
-    options = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx256m", "-cp", ":".join(map(str, jars)))
+    options = (*java.SHORT_LIVED, "-Xmx256m", "-cp", ":".join(map(str, jars)))
     with (tmp_path / "log").open("w") as log:
         command = ["java", *options, "org.apache.iceberg.rest.RESTCatalogServer"]
         process = subprocess.Popen(command, env=env, cwd=tmp_path, stdout=log, stderr=subprocess.STDOUT)

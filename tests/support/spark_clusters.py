@@ -16,12 +16,14 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.support import java
+
 ROOT = Path(__file__).parents[2]
 _PATIENCE = 300
 """Seconds in which a process has to say that it is up. It takes five, but for a machine that is busy elsewhere."""
 
-JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
-"""Options of every Java process: those that live for seconds spend most of their time on compiling what runs once."""
+JAVA = " ".join(java.SHORT_LIVED)
+"""Options of every Java process."""
 SHORT_LIVED = {"SPARK_LAUNCHER_OPTS": JAVA, "SPARK_SUBMIT_OPTS": JAVA}
 """The environment in which sessions that know nothing of tests, as those of notebooks, start Java so."""
 CONF = {

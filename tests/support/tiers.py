@@ -47,7 +47,9 @@ class Tiers:
     """
 
     def __init__(self, *, started, places, packages, sampled):
-        self._started, self._places, self._packages, self._sampled = started, places, packages, sampled
+        self._started, self._packages, self._sampled = started, packages, sampled
+        self._places = places
+        self._place_of, self._sample_of = _Beginnings(places), _Beginnings(sampled)
         self._left_out, self._files_left_out, self._fewer_examples = Counter(), set(), 0
         self._test_seconds, self._file_seconds = {}, Counter()
 
@@ -77,10 +79,10 @@ class Tiers:
         markers = {self._started[name] for name in getattr(item, "fixturenames", ()) if name in self._started}
         texts = [value for value in _parameters(item) if isinstance(value, str)]
         markers |= {self._packages[name] for name in self._packages if any(text.endswith(name) for text in texts)}
-        place = _longest(item.nodeid, self._places)
+        place = self._place_of.longest(item.nodeid)
         if place and self._places[place]:
             markers.add(self._places[place])
-        sample = _longest(item.nodeid, self._sampled)
+        sample = self._sample_of.longest(item.nodeid)
         is_listed = place and self._places[place] is None and len(place) > len(sample or "")
         if sample and not markers and not is_listed:
             function = item.nodeid.partition("[")[0]
@@ -173,9 +175,18 @@ def _parameters(item):
     return item.callspec.params.values() if hasattr(item, "callspec") else ()
 
 
-def _longest(nodeid, beginnings):
-    """Return the longest of the beginnings that a test's id has; None if it has none of them."""
-    return max((beginning for beginning in beginnings if nodeid.startswith(beginning)), key=len, default=None)
+class _Beginnings:
+    """Finds the longest of the beginnings that a test's id has."""
+
+    def __init__(self, beginnings):
+        self._beginnings, self._of_file = sorted(beginnings, key=len, reverse=True), {}
+
+    def longest(self, nodeid):
+        """Return it; None if the id has none of them."""
+        file = nodeid.partition("::")[0]
+        if file not in self._of_file:  # few of hundreds, and a run has twenty thousand ids
+            self._of_file[file] = [name for name in self._beginnings if file.startswith(name.partition("::")[0])]
+        return next((name for name in self._of_file[file] if nodeid.startswith(name)), None)
 
 
 def _try_fewer_examples(items):

@@ -46,7 +46,7 @@ _LOGGED = {"cow_8": "op_key_only", "mor_9": "data_before_after"}
 None of Hudi 0.15: where it records changes after a column was added, it writes decimals of unchanged rows a hundred
 times too large, and does not record that.
 """
-_STEPS = 6
+_STEPS = 4
 """What is done to each table, after a first insert."""
 _CLEANS = (
     ("KEEP_LATEST_COMMITS", "retain_commits", 1),
@@ -69,6 +69,7 @@ OPTIONS = {
     "hoodie.archive.automatic": "false",
     "hoodie.compact.inline": "false",
     "hoodie.embed.timeline.server": "false",
+    "hoodie.metadata.enable": "false",
     # Hudi refuses to roll back what came before a compaction of its metadata table.
     "hoodie.metadata.compact.max.delta.commits": "100",
     "hoodie.index.bloom.num_entries": "60",

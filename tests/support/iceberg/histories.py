@@ -36,7 +36,7 @@ KINDS = {
     "vectors": (3, "merge-on-read"),
 }
 """The random tables: format version, and how rows are deleted."""
-_STEPS = 6
+_STEPS = 4
 """What is done to each table, after a first append."""
 _LINEAGE = ("_row_id", "_last_updated_sequence_number")
 _SETTINGS = sessions.INTERPRETED | {

@@ -20,6 +20,7 @@ from jpype import JException
 
 from tests.scripts import make_paimon_java
 from tests.scripts.tables_of_merges import Sketch
+from tests.support import java
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -50,8 +51,7 @@ class Core(make_paimon_java.Core):
         jars = [*bundle.glob("*.jar"), *(jar for jar in spark.glob("*.jar") if jar.name.startswith(JARS))]
         options = [
             "-Xmx1g",
-            "-XX:TieredStopAtLevel=1",
-            "-XX:+UseSerialGC",
+            *java.SHORT_LIVED,
             "-Duser.timezone=UTC",
             "-Duser.name=lake",
             "-Dlog4j2.level=ERROR",

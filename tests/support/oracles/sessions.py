@@ -6,13 +6,15 @@ import importlib
 import os
 from typing import TYPE_CHECKING, Any
 
+from tests.support import java
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
 _SETTINGS = {
-    "spark.driver.extraJavaOptions": (
-        "-Duser.timezone=UTC -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -XX:+UseSerialGC"
+    "spark.driver.extraJavaOptions": " ".join(
+        ("-Duser.timezone=UTC", "-XX:ReservedCodeCacheSize=256m", *java.SHORT_LIVED)
     ),
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.shuffle.partitions": "1",
@@ -20,6 +22,9 @@ _SETTINGS = {
     "spark.sql.adaptive.enabled": "false",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
+    # Each query writes its plan for the UI, at length.
+    "spark.sql.ui.explainMode": "simple",
+    "spark.sql.debug.maxToStringFields": "2",
 }
 INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 """A query over a dozen rows ends before code for it would be compiled."""

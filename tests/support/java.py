@@ -1,0 +1,10 @@
+"""Options of the Java processes that tests start."""
+
+SHORT_LIVED = (
+    "-XX:TieredStopAtLevel=1",
+    "-XX:+UseSerialGC",
+    "-XX:+UnlockDiagnosticVMOptions",
+    "-XX:-BytecodeVerificationRemote",
+)
+"""For processes that live for seconds: they spend most of their time on loading and compiling what runs once, and an
+eighth of it on verifying classes of released libraries."""
