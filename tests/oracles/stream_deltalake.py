@@ -33,7 +33,7 @@ def commit(table, version):
 
 
 def main(folder, commits, pause):
-    DeltaTable.create(folder, SCHEMA, configuration={"delta.checkpointInterval": "20"})
+    DeltaTable.create(folder, SCHEMA)
     while (table := DeltaTable(folder)).version() < int(commits):
         commit(table, table.version())
         time.sleep(float(pause))

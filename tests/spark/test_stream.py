@@ -74,13 +74,13 @@ def builder(tmp_path):
 
 @pytest.fixture
 def deltalake(tmp_path):
-    """The same by the library deltalake in the environment of .ci/oracles: 60 commits, with three checkpoints."""
+    """The same by the library deltalake, in a process of the environment of .ci/oracles, with 200 commits."""
     folder = os.environ.get("SNAPSHOT_EXPLORER_ORACLES")
     if not folder:
         pytest.skip(".ci/oracles && export SNAPSHOT_EXPLORER_ORACLES=$PWD/.venv-oracles")
     script = Path(__file__).parents[1] / "oracles" / "stream_deltalake.py"
-    command = [Path(folder) / "bin" / "python", script, tmp_path / "orders", "60", "0.15"]
-    return lambda: subprocess.run(command, check=True), 60
+    command = [Path(folder) / "bin" / "python", script, tmp_path / "orders", "200", "0.15"]
+    return lambda: subprocess.run(command, check=True), 200
 
 
 @pytest.mark.parametrize("engine", ["builder", "deltalake"])
@@ -92,7 +92,7 @@ def test_each_commit_of_a_live_table_is_there_once_over_restarts_of_the_query(en
         time.sleep(0.1)
     while writer.is_alive():  # the query is stopped within a micro-batch
         query = stream(tmp_path / "orders", trigger={"processingTime": "200 milliseconds"})
-        time.sleep(3)
+        time.sleep(5)
         query.stop()
     writer.join()
     stream(tmp_path / "orders").awaitTermination()
