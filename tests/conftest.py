@@ -180,6 +180,7 @@ PLACES = {
     "tests/jupyter/test_completion.py::test_completion_that_cannot": "slow",
     "tests/jupyter/test_rows.py::test_a_trace_needs": "slow",
     "tests/jupyter/test_suggestions.py::test_conditions_and_values": "slow",
+    "tests/lake/test_lake_trace.py::test_a_signature": "extras",
     "tests/lake/test_lake_trace.py::test_no_damage": "slow",
     "tests/lake/test_overview.py::test_many_tables_are_read_by_other": "slow",
     "tests/lake/test_overview.py::test_of_very_many": "slow",

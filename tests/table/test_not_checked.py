@@ -66,6 +66,7 @@ NO_RESULTS = {
         "show_progress",
         "show_versions",
         "unload_ipython_extension",
+        "verify_certificate",
     ),
     *("renamed_column", "report", "uncache"),
     *("card", "loaded", "pair_side", "past", "read_overview"),

@@ -47,7 +47,10 @@ READ = "Formats that are read: Paimon, Delta Lake, Iceberg, Hudi and DuckLake."
     ("name", "sentence"),
     [
         ("things.lance", f"is a Lance table, which is not read yet. {READ}"),
-        ("ducks", "has data files of a DuckLake table. Open the table by its catalog: open_table(..., table=...)."),
+        (
+            "ducks",
+            "has data files of a DuckLake table. Open the table by its catalog: open_table('CATALOG::SCHEMA.TABLE').",
+        ),
         ("lake.ducklake", "is no DuckLake catalog: it is neither a DuckDB file nor a SQLite file."),
         (
             "files",

@@ -31,7 +31,7 @@ _LEVELS = 3
 _LEVELS_ABOVE = 4
 """The number of folders above a path that are checked, to find the table of `day=1/bucket-0/data.parquet`."""
 _READ = f"Formats that are read: {titles()}."
-_NAMED = Hint("open_table", {"path": ..., "table": ...})
+_NAMED = Hint("open_table", {"path": "CATALOG::SCHEMA.TABLE"})
 _PARQUET = (".parquet", ".parq")
 _FILE_TYPES = {
     ".avro": "an Avro",
