@@ -1,7 +1,7 @@
 """What went wrong with a table: the symptoms that `Table.health` states first."""
 
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Callable, Sequence
+from functools import cache, partial
 
 import pyarrow as pa
 
@@ -14,7 +14,7 @@ from snapshot_explorer.analysis.health.symptoms import (
     symptoms_of,
 )
 from snapshot_explorer.analysis.profile.anomalies import AnomalyRules
-from snapshot_explorer.analysis.profile.profiles import profile_over, table_anomalies
+from snapshot_explorer.analysis.profile.profiles import Profile, profile_over, table_anomalies
 from snapshot_explorer.analysis.retention import read_readability
 from snapshot_explorer.analysis.rows.duplicates import duplicate_key_versions, duplicates
 from snapshot_explorer.arrow import compute as pc
@@ -37,10 +37,11 @@ def diagnose(
         key: The columns that identify a row, which are read. Without it, metadata alone shows doubled rows, of a column
             that the schema or its name makes the key.
     """
+    statistics = cache(lambda: profile_over(history, None, None, exact=False, call=""))
     symptoms = (
         *symptoms_of(partial(_files, history, version), Hint("table.verify")),
-        *symptoms_of(partial(_numbers, history, version), Hint("table.anomalies")),
-        *symptoms_of(partial(_doubled_rows, history, version, key), Hint("table.anomalies")),
+        *symptoms_of(partial(_numbers, history, version, statistics), Hint("table.anomalies")),
+        *symptoms_of(partial(_doubled_rows, history, version, key, statistics), Hint("table.anomalies")),
     )
     expectations = (*history.open_branch.expected, *expected)
     versions = sorted({item.version for item in expectations} & {*history.listing.versions})
@@ -53,13 +54,15 @@ def _files(history: History, version: int | None) -> tuple[Symptom, ...]:
     return (readability_symptom(_at(readability.to_arrow(), version), readability.notes if version is None else ()),)
 
 
-def _numbers(history: History, version: int | None) -> tuple[Symptom, ...]:
-    anomalies = table_anomalies(history, None, None, AnomalyRules(), None).to_arrow()
+def _numbers(history: History, version: int | None, statistics: Callable[[], Profile]) -> tuple[Symptom, ...]:
+    anomalies = table_anomalies(history, None, None, AnomalyRules(), profile=statistics()).to_arrow()
     load = history.table_format.version
     return jump_symptoms(anomalies, history.listing.reachable, lambda a, b: can_diff(load(a), load(b)), version=version)
 
 
-def _doubled_rows(history: History, version: int | None, key: Sequence[str] | None) -> tuple[Symptom, ...]:
+def _doubled_rows(
+    history: History, version: int | None, key: Sequence[str] | None, statistics: Callable[[], Profile]
+) -> tuple[Symptom, ...]:
     """Return whether rows are doubled; nothing where no key is known, or where readers merge the rows of a key."""
     number = history.listing.versions[-1] if version is None else version
     newest = history.table_format.version(number)
@@ -76,7 +79,7 @@ def _doubled_rows(history: History, version: int | None, key: Sequence[str] | No
         return (
             Symptom(is_problem=bool(len(repeated) or begins), sentence=sentence, hint=hint, versions=tuple(begins)),
         )
-    proven = _proven_doubles(history, names[0]) if len(names) == 1 else {}
+    proven = _proven_doubles(statistics(), names[0]) if len(names) == 1 else {}
     begins = [at for at in proven if version in (None, at)]
     if not begins:
         sentence = f"Not checked: whether rows are doubled, several with the same {shown}. Its values must be read."
@@ -97,15 +100,14 @@ def _obvious_key(schema: pa.Schema, table: str) -> tuple[str, ...]:
     return next(((name,) for name in schema.names if name.lower() in {"id", *(f"{stem}_id" for stem in stems)}), ())
 
 
-def _proven_doubles(history: History, column: str) -> dict[int, tuple[int, int]]:
+def _proven_doubles(profile: Profile, column: str) -> dict[int, tuple[int, int]]:
     """Return rows and the most values of a column of whole numbers at versions with more rows than values, ascending.
 
     By exact statistics alone. A version is left out if the one before it has doubled rows too.
     """
-    profile = profile_over(history, [column], None, exact=False, call="")
     proven: dict[int, tuple[int, int]] = {}
     was_doubled = False
-    for row in profile.columns[column].to_pylist():
+    for row in profile.columns[column].to_pylist() if column in profile.columns else ():
         first, last, rows, nulls = row["min"], row["max"], row["rows"], row["null_count"]
         is_known = row["bounds"] is None and type(first) is int and None not in (last, rows, nulls)
         is_doubled = is_known and rows - nulls > last - first + 1

@@ -341,14 +341,18 @@ def table_anomalies(
     between: Sequence[int] | None,
     rules: AnomalyRules,
     doubled: Frame | None = None,
+    *,
+    profile: Profile | None = None,
 ) -> Frame:
     """Return the versions of a table at which a number jumps: ANOMALIES, newest first, with their commits.
 
     Args:
+        profile: The numbers of the columns at all versions, from metadata, if they are known; otherwise they are read.
         between: The versions to mark; None for all. The others are only compared with.
         doubled: The versions at which several rows begin to have the same key: ANOMALIES, ascending; None if not read.
     """
-    profile = profile_over(source, columns, None, exact=False, call="", rules=rules)
+    if profile is None:
+        profile = profile_over(source, columns, None, exact=False, call="", rules=rules)
     lifetimes = source.lifetimes()
     totals = lifetimes.totals()
     head = totals.select(["version", "committed_at"])
