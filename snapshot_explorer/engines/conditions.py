@@ -161,12 +161,16 @@ def parse_condition(text: str, schema: pa.Schema) -> Condition:
         text: A WHERE clause without WHERE: `amount > 10 AND "group".name IS NULL`. Column names ignore case; an
             exact match wins.
     """
-    if not isinstance(text, str):
-        raise InvalidArgumentError(f"A condition is SQL text, got {text!r}. {_USAGE}")
+    _check_is_text(text)
     result = _condition(text, schema)
     check_condition(result.columns, schema)
     check_nanoseconds(result.columns, schema)
     return result
+
+
+def _check_is_text(text: str) -> None:
+    if not isinstance(text, str):
+        raise InvalidArgumentError(f"A condition is SQL text, got {text!r}. {_USAGE}")
 
 
 @lru_cache(maxsize=256)
@@ -222,8 +226,11 @@ def condition_names(text: str) -> frozenset[str]:
 
     Words that SQL also has as values, such as current_date, are not among them; `user` is.
     """
+    _check_is_text(text)
     tree = parse_expression(text)
-    return frozenset(_renamed(tree, {}, frozenset()))
+    names = frozenset(_renamed(tree, {}, frozenset()))
+    columns_of(tree, pa.schema([(name, pa.null()) for name in names]), text)
+    return names
 
 
 def with_names(text: str, names: Mapping[str, str]) -> str:

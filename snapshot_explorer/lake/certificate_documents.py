@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 DOCUMENT = "snapshot_explorer trace certificate"
 """What every certificate says of itself."""
 Document = dict[str, Any]
+_NEEDED = frozenset(("lake", "columns", "examined_at", "tables"))
 
 
 def write_document(
@@ -41,15 +42,15 @@ def read_document(path: str | PathLike[str]) -> Document:
     """Return a certificate.
 
     Raises:
-        InvalidArgumentError: The file is none, or was changed after it was written.
+        InvalidArgumentError: The file is not a certificate, or was changed after it was written.
     """
     content = _content(path)
     try:
         document = json.loads(content)
     except ValueError as error:
-        raise InvalidArgumentError(f"{os.fspath(path)} is no certificate: it is not JSON.") from error
-    if not isinstance(document, dict) or document.get("document") != DOCUMENT:
-        raise InvalidArgumentError(f"{os.fspath(path)} is no certificate. The trace of a lake writes one.")
+        raise InvalidArgumentError(f"{os.fspath(path)} is not a certificate: it is not JSON.") from error
+    if not isinstance(document, dict) or document.get("document") != DOCUMENT or not document.keys() >= _NEEDED:
+        raise InvalidArgumentError(f"{os.fspath(path)} is not a certificate. The trace of a lake writes one.")
     if document.get("digest") != _digest(document):
         raise InvalidArgumentError(f"{os.fspath(path)} was changed after it was written: its digest does not fit.")
     return document
@@ -80,7 +81,7 @@ def check_signature(
     """Return a sentence on who signed a certificate.
 
     Raises:
-        InvalidArgumentError: The signature is not that of its content, or of another key.
+        InvalidArgumentError: The signature does not match the content, or was made with another key.
     """
     signature = document.get("signature")
     if signature is None:
@@ -96,14 +97,14 @@ def check_signature(
         raw = b64decode(signature["public_key"])
         Ed25519PublicKey.from_public_bytes(raw).verify(b64decode(signature["value"]), document["digest"].encode())
     except (InvalidSignature, ValueError, TypeError, KeyError) as error:
-        raise InvalidArgumentError(f"The signature of {os.fspath(path)} is not that of its content.") from error
+        raise InvalidArgumentError(f"The signature of {os.fspath(path)} does not match its content.") from error
     if public_key is None:
         return f"It is signed with the key {signature['public_key']}; whose that is was not checked: name public_key."
     content = _content(public_key)
     try:
         known = serialization.load_pem_public_key(content)
     except ValueError as error:
-        raise InvalidArgumentError(f"{os.fspath(public_key)} is no public key in PEM.") from error
+        raise InvalidArgumentError(f"{os.fspath(public_key)} is not a public key in PEM.") from error
     if known.public_bytes(serialization.Encoding.Raw, serialization.PublicFormat.Raw) != raw:
         raise InvalidArgumentError(f"{os.fspath(path)} is signed with another key than {os.fspath(public_key)}.")
     return f"It is signed with {os.fspath(public_key)}."
@@ -127,7 +128,7 @@ def _signature(digest: str, key: str | PathLike[str]) -> dict[str, str]:
     try:
         private = serialization.load_pem_private_key(content, password=None)
     except (ValueError, TypeError) as error:
-        raise InvalidArgumentError(f"{os.fspath(key)} is no private key in PEM without a password.") from error
+        raise InvalidArgumentError(f"{os.fspath(key)} is not a private key in PEM without a password.") from error
     if not isinstance(private, Ed25519PrivateKey):
         raise InvalidArgumentError(
             f"{os.fspath(key)} is a key of another kind than Ed25519. Make one: openssl genpkey -algorithm ed25519."
@@ -146,6 +147,8 @@ def _need_cryptography() -> None:
 
 
 def _content(path: str | PathLike[str]) -> bytes:
+    if not isinstance(path, str | os.PathLike):
+        raise InvalidArgumentError(f"A path was expected, got {path!r}.")
     try:
         return Path(path).expanduser().read_bytes()
     except OSError as error:

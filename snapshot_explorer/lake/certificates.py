@@ -48,7 +48,7 @@ def verify_certificate(
         options: As for `open_lake`, such as `storage_options`.
 
     Raises:
-        InvalidArgumentError: The file is no certificate, was changed since, or lacks the signature of the key; or
+        InvalidArgumentError: The file is not a certificate, was changed since, or lacks the signature of the key; or
             `where` is missing, or not the condition of the certificate.
         TableNotFoundError: The lake is not there.
     """
@@ -61,15 +61,15 @@ def verify_certificate(
     rows = [
         _compared(name, before.get(name), after.get(name), now.opened.get(name)) for name in sorted({*before, *after})
     ]
-    found = pa.Table.from_pylist(rows, frames.CERTIFICATE_CHECK)
-    holding = found["holds"].to_pylist()
+    checked = pa.Table.from_pylist(rows, frames.CERTIFICATE_CHECK)
+    holding = checked["holds"].to_pylist()
     yes, no, unknown = map(holding.count, (True, False, None))
     notes = (
         f"{yes} of {pluralize(len(before), 'result')} still hold, {no} do not, {unknown} are unknown.",
         f"The certificate is of {document['examined_at']}. {signed}",
         f"Now: {now.verdict}",
     )
-    return Frame(found, title=f"Certificate of {document['lake']}", noun="tables", limit=len(found), notes=tuple(notes))
+    return Frame(checked, title=f"Certificate of {document['lake']}", noun="tables", limit=len(checked), notes=notes)
 
 
 def _compared(
@@ -93,7 +93,7 @@ def _compared(
 def _change(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None, table: Table | None) -> str | None:
     """Return in words what happened to a table since; None if it cannot be read now."""
     if before is None:
-        return "the table is new"
+        return "not in the certificate"
     if after is None:
         return "the table is gone"
     version = before["newest_version"]

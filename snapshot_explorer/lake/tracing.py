@@ -111,13 +111,13 @@ class _Traced:
 class LakeTrace(Shown):
     """The rows of a condition in the tables of a lake, and what was not examined. Displays itself."""
 
-    def __init__(self, found: Sequence[_Traced], *, lake: str, where: str, columns: ColumnNames, at: datetime) -> None:
+    def __init__(self, traced: Sequence[_Traced], *, lake: str, where: str, columns: ColumnNames, at: datetime) -> None:
         """Sum up the tables. Use `Lake.trace` to get one."""
         self.name, self.where, self.columns = lake, where, columns
         self.examined_at = at
         """When the examination began, aware, UTC."""
-        found = sorted(found, key=lambda item: (OUTCOMES.index(item.outcome), item.name))
-        rows = pa.Table.from_pylist([item.row() for item in found], frames.LAKE_TRACE)
+        traced = sorted(traced, key=lambda item: (OUTCOMES.index(item.outcome), item.name))
+        rows = pa.Table.from_pylist([item.row() for item in traced], frames.LAKE_TRACE)
         self.tables = Frame(
             rows,
             title=f"Tables of {lake} and rows where {where}",
@@ -128,17 +128,17 @@ class LakeTrace(Shown):
         """LAKE_TRACE: every table, those with matching rows first, then those that could not be examined whole."""
         self.files = Frame(
             pa.Table.from_pylist(
-                [{"name": item.name, **row} for item in found for row in item.unnamed], frames.LAKE_TRACED_FILES
+                [{"name": item.name, **row} for item in traced for row in item.unnamed], frames.LAKE_TRACED_FILES
             ),
             title="Files that no version names",
             noun="files",
         )
         """LAKE_TRACED_FILES: every file that no version of its table names, and may have rows."""
-        self.traces: Mapping[str, Trace] = {item.name: item.trace for item in found if item.trace is not None}
+        self.traces: Mapping[str, Trace] = {item.name: item.trace for item in traced if item.trace is not None}
         """The result of `Table.trace` for each table that was traced, by name."""
-        self.opened: Mapping[str, Table] = {item.name: item.table for item in found if item.table is not None}
+        self.opened: Mapping[str, Table] = {item.name: item.table for item in traced if item.table is not None}
         """The tables that could be opened, by name."""
-        formats = {item.table.format: history_of(item.table).format for item in found if item.table is not None}
+        formats = {item.table.format: history_of(item.table).format for item in traced if item.table is not None}
         unsearched = [
             f"in {one.title} tables {text}"
             for _, one in sorted(formats.items())
@@ -152,7 +152,9 @@ class LakeTrace(Shown):
             ),
         )
         """Sentences on what is never looked at."""
-        self.is_complete = UNKNOWN not in rows["outcome"].to_pylist() and not any(item.open_questions for item in found)
+        self.is_complete = UNKNOWN not in rows["outcome"].to_pylist() and not any(
+            item.open_questions for item in traced
+        )
         """Whether every table was examined whole, apart from `notes`."""
 
     @property
@@ -176,7 +178,9 @@ class LakeTrace(Shown):
     @property
     def digest(self) -> str:
         """SHA-256, as hexadecimal text, of the request and of all results, without the time."""
-        content = [self.where, self.tables.to_arrow().to_pylist(), self.files.to_arrow().to_pylist()]
+        # What holds the rows says until when, which depends on the time.
+        tables = self.tables.to_arrow().drop_columns(["holds"])
+        content = [self.where, tables.to_pylist(), self.files.to_arrow().to_pylist()]
         return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()
 
     def certificate(
@@ -195,8 +199,9 @@ class LakeTrace(Shown):
 
         Args:
             path: The file, on the local disk, outside of any table.
-            hide_condition: Whether to write only a salted hash of the condition, and none of the texts that may quote
-                it. A reader who has the condition can verify the document; a short one can be guessed.
+            hide_condition: Whether to write only a salted hash of the condition, and no message that may quote it.
+                Paths stay, in which partitions have values. A reader who has the condition can verify the document; a
+                short one can be guessed.
             key: A file with an Ed25519 key in PEM, which signs the document. Needs cryptography.
             overwrite: Whether to replace an existing file.
 
@@ -259,20 +264,24 @@ def trace_tables(name: str, tables: Sequence[LakeTable], where: str, columns: Co
         with turns:
             return _traced(entry, with_names(where, _own_names(entry.name, columns, names)))
 
-    found = [
+    traced = [
         _Traced(name=entry.name, open_questions=[f"It could not be read: {without_period(str(result))}."])
         if isinstance(result, SnapshotExplorerError)
         else result
         for entry, result in concurrently(tables, work, what="Tracing rows")
     ]
-    _add_shared(found)
-    return LakeTrace(found, lake=name, where=where, columns=columns, at=at)
+    _add_shared(traced)
+    return LakeTrace(traced, lake=name, where=where, columns=columns, at=at)
 
 
 def _check_columns(columns: ColumnNames, names: frozenset[str], lake: str, tables: Sequence[LakeTable]) -> None:
     if not isinstance(columns, Mapping):
         raise InvalidArgumentError(f"columns is a dict such as {{'crm.*': 'cust_no'}}, got {brief_repr(columns)}.")
     for pattern, own in columns.items():
+        if not all(isinstance(name, str) for name in (pattern, *(own.values() if isinstance(own, Mapping) else [own]))):
+            raise InvalidArgumentError(
+                f"columns has patterns of tables and names of columns as text, got {pattern!r}: {brief_repr(own)}."
+            )
         if not any(matches(table.name, pattern) for table in tables):
             raise InvalidArgumentError(f"columns names {pattern!r}, and no table of {lake} is called so.")
         if isinstance(own, str) and len(names) > 1:
@@ -306,8 +315,8 @@ def _traced(entry: LakeTable, where: str) -> _Traced:
         having = list(_versions_with(history_of(table), names, result.open_questions))
         if having:
             result.open_questions.append(
-                f"Its newest version has no column {lacking[0]}, but {'; '.join(having)}: those values were not "
-                "examined."
+                f"Its newest version has no column {lacking[0]}, but columns of the condition are in "
+                f"{'; '.join(having)}: their values were not examined."
             )
         else:
             result.condition = None
@@ -324,7 +333,7 @@ def _traced(entry: LakeTable, where: str) -> _Traced:
 
 
 def _versions_with(past: History, names: frozenset[str], open_questions: list[str]) -> Iterator[str]:
-    """Yield which versions of each branch have columns of these names, in words."""
+    """Yield which versions of each branch have a column of one of these names, in words."""
     folded = {name.lower() for name in names}
     branches = past.format.branches
     for branch in (None, *branches.names(), *branches.detached_heads()):
@@ -341,23 +350,21 @@ def _versions_with(past: History, names: frozenset[str], open_questions: list[st
         having = [
             number
             for number, schema in zip(numbers, schemas, strict=True)
-            if folded <= {column.name.lower() for column in schema.columns}
+            if not folded.isdisjoint(column.name.lower() for column in schema.columns)
         ]
         if having:
-            verb = "has" if len(having) == 1 else "have"
-            yield f"{runs_text(runs_of(having))}{'' if branch is None else f' of {branch}'} {verb} it"
+            yield f"{runs_text(runs_of(having))}{'' if branch is None else f' of {branch}'}"
 
 
 def _read_unnamed(table: Table, where: str, names: frozenset[str], result: _Traced) -> None:
     """Add the files that no version names, each with its matching rows."""
+    past, like = history_of(table), table.current.arrow_schema
     try:
-        orphans = table.orphans("0d")
+        orphans, is_stable = table.orphans("0d"), _has_stable_names(past, names)
     except SnapshotExplorerError as error:
-        result.open_questions.append(f"Files that no version names were not found: {without_period(str(error))}.")
+        result.open_questions.append(f"Files that no version names were not read: {without_period(str(error))}.")
         return
     result.open_questions += map(str, orphans.unread)
-    past, like = history_of(table), table.current.arrow_schema
-    is_stable = _has_stable_names(past, names)
     for row in orphans.files.to_arrow().select(["path", "kind", "size_bytes"]).to_pylist():
         path, size = row["path"], row["size_bytes"]
         if size == 0 or row["kind"] == "deletion vector" or f"/{path}".endswith(_WITHOUT_VALUES):
@@ -390,15 +397,15 @@ def _has_stable_names(past: History, names: frozenset[str]) -> bool:
     return len(named) == len(folded)
 
 
-def _add_shared(found: Sequence[_Traced]) -> None:
+def _add_shared(traced: Sequence[_Traced]) -> None:
     """Add to tables that were not traced which files with matching rows they share with others that were."""
     storing: dict[str, str] = {}
-    for item in found:
+    for item in traced:
         if item.trace is not None and item.table is not None:
             files = item.trace.files.to_arrow()
             paths = files.filter(pc.fill_null(pc.greater(files["stored_rows"], 0), fill_value=False))["path"]
             storing |= dict.fromkeys(_addresses(item.table, paths.to_pylist()), item.name)
-    for item in found if storing else ():
+    for item in traced if storing else ():
         if item.trace is None and item.table is not None:
             try:
                 lifetimes = item.table.lifetimes()

@@ -153,8 +153,18 @@ def test_a_column_that_only_earlier_versions_have_is_an_open_question(tmp_path):
 
     assert row["outcome"] == "unknown"
     assert row["open_questions"] == (
-        "Its newest version has no column id, but versions 0 and 1 have it: those values were not examined."
+        "Its newest version has no column id, but columns of the condition are in versions 0 and 1: their values were "
+        "not examined."
     )
+
+
+def test_a_table_with_some_of_the_columns_is_an_open_question(tmp_path):
+    table_of(tmp_path / "orders", [42])
+
+    row = rows_of(open_lake(tmp_path).trace("id = 42 or email = 'x'"))["orders"]
+
+    assert row["outcome"] == "unknown"
+    assert row["open_questions"].startswith("Its newest version has no column email, but columns of the condition are")
 
 
 def test_a_table_that_shares_a_file_under_another_name_of_the_column_is_not_absent(tmp_path):
@@ -203,6 +213,10 @@ def test_an_empty_table_is_absent_and_user_is_a_column(tmp_path):
         ("id = 42 and name = 'x'", {"orders": "x"}, "has 2 columns, so that columns\\['orders'\\] must say which"),
         ("id = 42", {"orders": {"ident": "x"}}, "names 'ident', which is not in the condition. Its columns: id"),
         ("id = 42", "orders", "columns is a dict such as"),
+        ("id = 42", {"orders": 5}, "names of columns as text, got 'orders': 5"),
+        ("id = 42", {"orders": {"id": 5}}, "names of columns as text, got 'orders': "),
+        (5, {}, "A condition is SQL text, got 5"),
+        ("id in (select 1)", {}, "contains a subquery"),
     ],
 )
 def test_a_wrong_request_says_what_to_do(tmp_path, where, columns, message):
@@ -327,7 +341,7 @@ def test_a_certificate_holds_until_a_table_changes_what_it_says(lake_of_three, t
     assert after["orders"]["holds"] is True
     assert after["orders"]["change"] == "1 new version"
     assert (after["plain"]["holds"], after["plain"]["change"]) == (None, "the table is gone")
-    assert (after["new"]["holds"], after["new"]["change"]) == (None, "the table is new")
+    assert (after["new"]["holds"], after["new"]["change"]) == (None, "not in the certificate")
 
 
 def test_a_table_created_again_is_named(lake_of_three, tmp_path):
@@ -359,10 +373,12 @@ def test_a_changed_certificate_is_refused(lake_of_three, tmp_path):
     path.write_text(path.read_text().replace('"found"', '"absent"'))
     with pytest.raises(errors.InvalidArgumentError, match="was changed after it was written"):
         verify_certificate(path)
-    for content, message in (("{}", "is no certificate. The trace of a lake writes one"), ("x", "it is not JSON")):
+    for content, message in (("{}", "is not a certificate. The trace of a lake writes one"), ("x", "it is not JSON")):
         path.write_text(content)
         with pytest.raises(errors.InvalidArgumentError, match=message):
             verify_certificate(path)
+    with pytest.raises(errors.InvalidArgumentError, match="A path was expected, got 5"):
+        verify_certificate(5)
     with pytest.raises(errors.InvalidArgumentError, match="cannot be read: No such file"):
         verify_certificate(tmp_path / "nothing.json")
 
@@ -388,9 +404,9 @@ def test_a_signature_is_that_of_the_key_and_of_the_content(lake_of_three, tmp_pa
     document = json.loads(path.read_text())
     document["signature"]["value"] = document["signature"]["public_key"]
     path.write_text(json.dumps(document))
-    with pytest.raises(errors.InvalidArgumentError, match="is not that of its content"):
+    with pytest.raises(errors.InvalidArgumentError, match="does not match its content"):
         verify_certificate(path)
-    with pytest.raises(errors.InvalidArgumentError, match="is no private key in PEM"):
+    with pytest.raises(errors.InvalidArgumentError, match="is not a private key in PEM"):
         open_lake(lake_of_three).trace("id = 42").certificate(tmp_path / "d.json", key=files["ours"][1])
 
 

@@ -214,7 +214,7 @@ class _Reader:
         """Bytes of the rows in components."""
 
     def read(self) -> None:
-        """Read the splits, those of a component after one another, in the order in which their rows are joined."""
+        """Read the splits. The splits of a component follow each other in the order in which their rows are joined."""
         splits = self._scan.splits
         for turns in self._turns:
             for position in turns:
@@ -241,7 +241,7 @@ class _Reader:
         self.finish()
 
     def _groups(self, readings: Sequence[local.Reading]) -> Iterator[list[local.Reading]]:
-        """Yield readings of which those of a group are read one after another: two states of a merge are in memory."""
+        """Yield groups of readings. A group is read in sequence, so that only two states of a merge are in memory."""
         group: list[local.Reading] = []
         for reading in readings:
             components = {id(self._component(item.number)) for item in (*group[-1:], reading)}

@@ -796,7 +796,7 @@ LAKE_TRACED_FILES = pa.schema(
 CERTIFICATE_CHECK = pa.schema(
     [
         LAKE_TRACE.field("name"),
-        _column("outcome", pa.string(), "the outcome in the certificate; null for a table that is new"),
+        _column("outcome", pa.string(), "the outcome in the certificate; null for a table that is not in it"),
         _column("outcome_now", pa.string(), "the outcome now; null for a table that is gone"),
         _column(
             "holds", pa.bool_(), "whether rows are there now as then, or not there as then; null if one is unknown"

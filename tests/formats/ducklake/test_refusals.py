@@ -19,17 +19,8 @@ from snapshot_explorer.errors import (
     UnsupportedFeatureError,
 )
 from tests.inner.ducklake import LakeField, data_path, databases, values
-from tests.support.ducklake.catalog_builder import Catalog
 
 PARTS = Path(__file__).parents[2] / "data" / "ducklake" / "parts" / "parts.sqlite"
-
-
-@pytest.fixture
-def catalog(memory_root):
-    catalog = Catalog(*memory_root)
-    catalog.commit_rows([(1, "a"), (2, "b")])
-    catalog.commit_rows([(3, "c")])
-    return catalog
 
 
 def opened(catalog, **options):

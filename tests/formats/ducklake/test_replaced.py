@@ -9,20 +9,11 @@ from snapshot_explorer import open_table
 from snapshot_explorer.errors import CorruptTableError, TableNotFoundError
 from snapshot_explorer.table import parts_of
 from tests.inner.engines import check_files
-from tests.support.ducklake.catalog_builder import Catalog
 
 SHOP = Path(__file__).parents[2] / "data" / "ducklake" / "shop"
 REPLACED = (
     r"catalog .*lake\.sqlite was replaced: it is not the one in which main.rows was opened\..*open the table again"
 )
-
-
-@pytest.fixture
-def catalog(memory_root):
-    catalog = Catalog(*memory_root)
-    catalog.commit_rows([(1, "a"), (2, "b")])
-    catalog.commit_rows([(3, "c")])
-    return catalog
 
 
 def opened(catalog):
