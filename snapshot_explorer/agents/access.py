@@ -22,11 +22,18 @@ class CallLimits:
     """Rows that an answer contains."""
     seconds: float = 60.0
     size_bytes: int = 1 << 30
-    """Bytes of data files that a query, a row diff or a bisection may read, by the metadata."""
+    """Bytes of data files that a call may read, by the metadata."""
+    requests: int = 10_000
+    """Files and folders that a call may request from a store; not counted in the processes that read a lake of 100
+    tables or more."""
     text_letters: int = 500
     """Letters of one text from a table."""
     answer_bytes: int = 100_000
     """Bytes of the rows of an answer, as JSON."""
+    resource_rows: int = 1_000
+    """Rows that the resource of an answer contains."""
+    resource_bytes: int = 1_000_000
+    """Bytes of these rows, as JSON."""
 
     def __post_init__(self) -> None:
         for name, value in asdict(self).items():
@@ -40,20 +47,34 @@ class Access:
     def __init__(self, roots: AllowedRoots, options: Mapping[str, Any] | None, limits: CallLimits) -> None:
         self.roots = tuple(root.shown for root in roots.locations)
         self.limits = limits
+        self.requests = 0
+        """The files and folders that were requested from a store."""
+        self._lock = threading.Lock()
         self._stopped = threading.Event()
         self._until = monotonic() + limits.seconds
-        confined = replace(roots, check_stop=self.check_stop)
-        self._options = ConfinedOptions(options or {}, confined)
-        self._local_options = ConfinedOptions({}, confined)
+        self._options = ConfinedOptions(options or {}, replace(roots, check_stop=self._count_request))
+        self._local_options = ConfinedOptions({}, replace(roots, check_stop=self.check_stop))
 
     def stop(self) -> None:
         """End the call: nothing waits for its answer."""
         self._stopped.set()
 
+    @property
+    def reached(self) -> str:
+        """The limit that ends the call, as the end of a sentence."""
+        if self.requests > self.limits.requests:
+            return f"needed more than {self.limits.requests:,} requests"
+        return f"took more than {self.limits.seconds:g} seconds"
+
     def check_stop(self) -> None:
-        """Raise StoppedError if the call has ended, or its time is over."""
-        if self._stopped.is_set() or monotonic() > self._until:
+        """Raise StoppedError if the call has ended, or a limit is reached."""
+        if self._stopped.is_set() or monotonic() > self._until or self.requests > self.limits.requests:
             raise StoppedError
+
+    def _count_request(self) -> None:
+        with self._lock:
+            self.requests += 1
+        self.check_stop()
 
     def options_for(self, path: str) -> ConfinedOptions:
         """Return the options to open a path with, which keep all reads below the allowed folders."""

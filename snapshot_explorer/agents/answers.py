@@ -1,10 +1,11 @@
 """Answers of tools as bounded JSON: what was found, the evidence for it, its limits, and the calls to make next."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
-from typing import Any
+from itertools import islice
+from typing import Any, Literal
 
 import orjson
 import pyarrow as pa
@@ -43,6 +44,10 @@ class Answer:
     rows: pa.Table | Frame | None = None
     rows_total: int | None = None
     """The number of all rows, if `rows` has only the first ones."""
+    has_more: bool = False
+    """Whether there are further rows, of an unknown number."""
+    picture: bytes = b""
+    """A figure as a PNG file; empty without one."""
     path: str = ""
     """The location of what was read, without secrets; by default the table of the call."""
     python: str = ""
@@ -57,14 +62,26 @@ class Answer:
     """The calls that come next, the best first; those in the texts follow."""
 
 
-def document(
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """An answer, or an error, as JSON values."""
+
+    content: dict[str, Any]
+    """The answer, within the limits."""
+    resource: dict[str, Any] = field(default_factory=dict)
+    """The answer with as many rows as a resource has; empty without rows."""
+    picture: bytes = b""
+    """The figure of the answer."""
+
+
+def reply_of(
     answer: Answer,
     limits: CallLimits,
     evidence: Mapping[str, object],
     *,
     call: Callable[[Hint], dict[str, object] | None],
     spelled: Callable[[Hint], str],
-) -> dict[str, object]:
+) -> Reply:
     """Return an answer as JSON values, within the limits.
 
     Args:
@@ -72,32 +89,34 @@ def document(
         call: Spells a hint as a call of a tool; None if no tool makes it.
         spelled: Spells a hint in a text.
     """
-    rows, reached = _rows(answer, limits)
     texts = [item for item in (answer.text, *answer.not_checked) if isinstance(item, Message)]
-    calls: list[dict[str, object]] = []
-    for hint in (*answer.hints, *(hint for message in texts for hint in message.hints)):
-        spelled_call = call(hint)
-        if spelled_call is not None and spelled_call not in calls:
-            calls.append(spelled_call)
-    ends = [*answer.versions[:1], *answer.versions[1:][-1:]]
-    known = {"versions": ends, "read": answer.read}
+    hints = (*answer.hints, *(hint for message in texts for hint in message.hints))
+    calls = [item for hint in hints if (item := call(hint)) is not None]
+    known = {"versions": [*answer.versions[:1], *answer.versions[1:][-1:]], "read": answer.read, **evidence}
     has_statements = sum(map(len, answer.statements)) <= limits.answer_bytes
     notes = [*([] if has_statements else [_TOO_LONG]), *answer.not_checked[:20]]
-    total = answer.rows_total if answer.rows_total is not None or answer.rows is None else answer.rows.num_rows
-    return {
+    table = pa.table({}) if answer.rows is None else answer.rows
+    table = table.to_arrow() if isinstance(table, Frame) else table
+    total = None if answer.has_more else max(answer.rows_total or 0, len(table))
+    all_rows = with_dicts(_with_names(table.slice(0, limits.resource_rows)), "lossy")
+    kept, left_out = _within((json_value(row, limits, str) for row in all_rows), limits, total, "resource")
+    rows, reached = _within(kept, limits, total, "answer")
+    content = {
         "answer": bounded_text(spell(answer.text, spelled), _OWN_LETTERS),
         "facts": json_value(answer.facts, limits, spelled),
         "statements": list(answer.statements) if has_statements else [],
         "rows": rows,
         "rows_total": total,
         "evidence": {
-            **{name: json_value(item, limits, spelled) for name, item in (known | dict(evidence)).items()},
+            **{name: json_value(item, limits, spelled) for name, item in known.items()},
             "not_checked": [bounded_text(spell(item, spelled), _OWN_LETTERS) for item in notes],
         },
         "limits": {**asdict(limits), "reached": reached},
-        "next_calls": calls[:_MOST_CALLS],
+        "next_calls": [item for at, item in enumerate(calls) if item not in calls[:at]][:_MOST_CALLS],
         "untrusted": UNTRUSTED,
     }
+    resource = content | {"rows": kept, "limits": {**asdict(limits), "reached": left_out}} if kept else {}
+    return Reply(content, resource, answer.picture)
 
 
 def json_value(item: object, limits: CallLimits, spelled: Callable[[Hint], str], depth: int = 0) -> Any:
@@ -131,21 +150,22 @@ def bounded_text(content: str, letters: int) -> str:
     return f"{shown[:letters]}... ({max(len(content) - letters, 1):,} more letters)"
 
 
-def _rows(answer: Answer, limits: CallLimits) -> tuple[list[object], list[str]]:
-    """Return the first rows, and the limits that left out others."""
-    if answer.rows is None:
-        return [], []
-    table = answer.rows.to_arrow() if isinstance(answer.rows, Frame) else answer.rows
-    total = len(table) if answer.rows_total is None else answer.rows_total
-    names = [
-        f"{name} ({at + 1})" if name in table.column_names[:at] else name for at, name in enumerate(table.column_names)
-    ]
-    rows: list[object] = []
-    size = 0
-    for row in with_dicts(table.rename_columns(names).slice(0, limits.rows), "lossy"):
-        shown = json_value(row, limits, str)
-        size += len(orjson.dumps(shown))
-        if size > limits.answer_bytes:
-            return rows, ["answer_bytes"]
-        rows.append(shown)
-    return rows, ["rows"] if len(rows) < total else []
+def _with_names(table: pa.Table) -> pa.Table:
+    """Return a table whose columns have different names, as JSON needs them."""
+    names = table.column_names
+    return table.rename_columns([f"{name} ({at + 1})" if name in names[:at] else name for at, name in enumerate(names)])
+
+
+def _within(
+    rows: Iterable[object], limits: CallLimits, total: int | None, part: Literal["answer", "resource"]
+) -> tuple[list[object], list[str]]:
+    """Return the first rows within the limits of a part, and the limits that leave out others."""
+    row_limit = "rows" if part == "answer" else "resource_rows"
+    kept: list[object] = []
+    size_bytes = 0
+    for row in islice(rows, getattr(limits, row_limit)):
+        size_bytes += len(orjson.dumps(row))
+        if size_bytes > getattr(limits, f"{part}_bytes"):
+            return kept, [f"{part}_bytes"]
+        kept.append(row)
+    return kept, [] if len(kept) == total else [row_limit]

@@ -30,7 +30,7 @@ def tool_call(
         return None
     candidates = [(item, item.calls[hint.verb]) for item in tools if hint.verb in item.calls]
     for item, names in [(tool, {})] if tool is not None and not hint.verb else candidates:
-        types = {parameter.name: parameter.type for parameter in item.parameters}
+        types = {name: schema["type"] for name, schema in item.parameters.items()}
         arguments = {names.get(name, name): value for name, value in hint.arguments.items()}
         if not arguments.keys() <= types.keys():
             continue
@@ -41,11 +41,10 @@ def tool_call(
         if isinstance(path := arguments.get("path"), str):
             arguments["path"] = hide_url_secrets(path)
         typed = {name: _typed(arguments[name], kind) for name, kind in types.items() if name in arguments}
-        needed = [parameter.name for parameter in item.parameters if parameter.required]
         return {
             "tool": item.name,
             "arguments": {name: value for name, value in typed.items() if value is not ...},
-            "left_to_you": [name for name in types if typed.get(name, ... if name in needed else None) is ...],
+            "left_to_you": [name for name in types if typed.get(name, ... if name in item.required else None) is ...],
         }
     return None
 

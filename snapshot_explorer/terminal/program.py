@@ -4,12 +4,12 @@ import argparse
 import os
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from snapshot_explorer import __version__, formats, samples
 from snapshot_explorer.agents.access import CallLimits
-from snapshot_explorer.core.errors import SnapshotExplorerError, TableNotFoundError
+from snapshot_explorer.core.errors import MissingDependencyError, SnapshotExplorerError, TableNotFoundError
 from snapshot_explorer.core.hints import Hint, Message, spell
 from snapshot_explorer.core.url_secrets import hide_url_secrets
 from snapshot_explorer.lake.discovery import find_tables
@@ -168,6 +168,7 @@ def _mcp_parser() -> argparse.ArgumentParser:
         ("rows", limits.rows, "rows of an answer"),
         ("seconds", limits.seconds, "the time of a call"),
         ("bytes", limits.size_bytes, "bytes of data files that a call may read"),
+        ("requests", limits.requests, "files and folders that a call may request from a store"),
     ):
         help_text = f"{meaning}; by default {default:,.0f}"
         parser.add_argument(f"--max-{name}", metavar="N", type=type(default), default=default, help=help_text)
@@ -184,10 +185,14 @@ def _run_program(name: str, options: argparse.Namespace, others: Sequence[str]) 
             case "help":
                 return _output([options.command, "--help"] if options.command else [])
             case "mcp":
-                from snapshot_explorer.agents.server import serve  # noqa: PLC0415 - no other command needs it
-
+                serve = _server()
                 file = options.storage_options or os.environ.get(commands.STORAGE_OPTIONS_VARIABLE)
-                limits = CallLimits(rows=options.max_rows, seconds=options.max_seconds, size_bytes=options.max_bytes)
+                limits = CallLimits(
+                    rows=options.max_rows,
+                    seconds=options.max_seconds,
+                    size_bytes=options.max_bytes,
+                    requests=options.max_requests,
+                )
                 storage_options = commands.storage_options_in(file) if file else None
                 serve(options.allow, options=storage_options, limits=limits, port=options.http)
                 return commands.Output(status=0, text="")
@@ -199,6 +204,18 @@ def _run_program(name: str, options: argparse.Namespace, others: Sequence[str]) 
     except SnapshotExplorerError as error:
         call = commands.spelling(hide_url_secrets(options.path) if name == "notebook" else None)
         return commands.Output(status=2, text=spell(error.message, call), is_error=True)
+
+
+def _server() -> Callable[..., None]:
+    """Return the function that serves agents. Raises MissingDependencyError without the SDK."""
+    try:
+        from snapshot_explorer.agents.server import serve  # noqa: PLC0415 - no other command needs it
+    except ImportError as error:
+        raise MissingDependencyError(
+            "mcp needs the SDK of the Model Context Protocol, which is not installed. Install it: "
+            "pip install 'snapshot-explorer[mcp]'."
+        ) from error
+    return serve
 
 
 def _demo(name: str) -> commands.Output:

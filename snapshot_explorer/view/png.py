@@ -76,7 +76,11 @@ class Canvas:
     def html(self, alternative: str) -> str:
         """Return the picture as an element that needs no script and no style."""
         height, width = self._points.shape
-        return image_html("png", _png(self._points, self._colors), alternative, (width // 2, height // 2))
+        return image_html("png", self.png(), alternative, (width // 2, height // 2))
+
+    def png(self) -> bytes:
+        """Return the picture as a PNG file."""
+        return _png(self._points, self._colors)
 
 
 def image_html(kind: str, content: bytes, alternative: str, size: tuple[int, int]) -> str:

@@ -28,7 +28,7 @@ class Agent:
 
     def raw(self, name, /, limits=None, **arguments):
         access = Access(allowed_roots([str(self.lake)]), self.options, limits or CallLimits())
-        return answer_of(name, {key: self._filled(value) for key, value in arguments.items()}, access)
+        return answer_of(name, {key: self._filled(value) for key, value in arguments.items()}, access).content
 
     def follow(self, answer, tool=None):
         """Call the first tool that the answer suggests, or the first call of a tool, and nothing else."""

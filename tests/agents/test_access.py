@@ -2,9 +2,11 @@
 
 import json
 import pickle
+import re
 import shutil
 from time import monotonic
 
+import fsspec
 import pytest
 
 from snapshot_explorer import open_table, samples
@@ -18,11 +20,11 @@ from tests.support.delta.table_builder import DeltaTable, add
 OUTSIDE = "outside of the folders that are allowed"
 SECRET = "hunter2-canary"
 NEEDED = {"where": "true", "condition": "true", "a": "1", "to": "1"}
-WITH_PATH = [tool for tool in TOOLS if any(item.name == "path" for item in tool.parameters)]
+WITH_PATH = [tool for tool in TOOLS if "path" in tool.parameters]
 
 
 def needed(tool):
-    return {item.name: NEEDED[item.name] for item in tool.parameters if item.name in NEEDED}
+    return {name: NEEDED[name] for name in tool.parameters if name in NEEDED}
 
 
 @pytest.mark.parametrize(
@@ -136,7 +138,7 @@ def test_a_call_that_nobody_waits_for_ends_at_its_next_read(lake):
     storage = Storage(lake, access.options_for(str(lake)))
     access.stop()
 
-    answer = answer_of("trace", {"path": f"{lake}/orders", "where": "true"}, access)
+    answer = answer_of("trace", {"path": f"{lake}/orders", "where": "true"}, access).content
 
     assert answer["error"]["type"] == "LimitError"
     with pytest.raises(StoppedError):
@@ -147,13 +149,13 @@ def test_a_call_that_nobody_waits_for_ends_at_its_next_read(lake):
 def test_no_secret_is_in_an_answer(lake, call):
     options = {"key": SECRET, "secret": f"{SECRET}-2", "endpoint_url": "http://127.0.0.1:9"}
     agent = Agent(lake, options)
-    has_path = any(item.name == "path" for item in call.parameters)
+    has_path = "path" in call.parameters
 
     texts = [json.dumps(agent.raw(call.name, **({"path": "{lake}/orders"} if has_path else {}), **needed(call)))]
     access = Access(allowed_roots([str(lake), "s3://lake"]), options, CallLimits(seconds=20))
     if call.name in ("describe_table", "find_tables"):
         urls = ("s3://lake/orders", f"https://user:{SECRET}@host/x?sig={SECRET}", f"s3://{SECRET}:x@lake/orders")
-        texts += [json.dumps(answer_of(call.name, {"path": url}, access)) for url in urls]
+        texts += [json.dumps(answer_of(call.name, {"path": url}, access).content) for url in urls]
 
     assert all(SECRET not in text for text in texts)
 
@@ -182,7 +184,46 @@ def test_processes_that_read_for_a_call_are_confined_too(lake):
         (lake / "orders" / "out").unlink()
 
 
-@pytest.mark.parametrize("limit", ["rows", "seconds", "size_bytes"])
+def test_a_call_ends_after_its_requests():
+    fs = fsspec.filesystem("memory")
+    fs.put(f"{samples.path('orders')}/", "/requests/orders", recursive=True)
+    limits, roots = CallLimits(requests=5), allowed_roots(["memory://requests"])
+    path = {"path": "memory://requests/orders"}
+
+    access = Access(roots, None, CallLimits())
+    answer = answer_of("history", path, access).content
+    stopped = answer_of("history", path, Access(roots, None, limits)).content
+
+    assert answer["evidence"]["requests"] == access.requests > 5
+    assert answer["limits"]["requests"] == 10_000
+    assert stopped["error"]["message"].startswith("The call needed more than 5 requests, the limit of this server")
+    fs.rm("/requests", recursive=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("sql", {"query": "select * from o", "tables": {"o": "{lake}/orders"}}),
+        ("changed_rows", {"path": "{lake}/orders", "a": "7", "b": "8"}),
+        ("blame", {"path": "{lake}/orders", "where": "order_id = 42"}),
+        ("trace", {"path": "{lake}/orders", "where": "order_id = 42"}),
+        ("bisect", {"path": "{lake}/orders", "condition": "amount < 0"}),
+        ("repair_plan", {"path": "{lake}/payments", "to": "10"}),
+        ("repair_plan", {"path": "{lake}/payments", "undo": "21", "key": ["payment_id"]}),
+    ],
+)
+def test_a_call_that_would_read_too_much_is_refused_before_it_reads(agent, name, arguments):
+    said = agent.fails(name, limits=CallLimits(size_bytes=1_000), **arguments)
+
+    assert re.match(r"This may read [\d.]+ kB of data files, and the limit of a call is 1.0 kB\. [AGC]", said), said
+
+
+def test_the_message_of_a_repair_is_its_own(agent):
+    assert agent.fails("repair_plan", path="{lake}/payments").startswith("repair needs either the commit to undo")
+    assert agent.fails("repair_plan", path="{lake}/payments", undo="99").startswith("Version 99 does not exist.")
+
+
+@pytest.mark.parametrize("limit", ["rows", "seconds", "size_bytes", "requests"])
 def test_a_negative_limit_is_refused(limit):
     with pytest.raises(InvalidArgumentError, match=f"The limit {limit} must be 0 or more, got -1"):
         CallLimits(**{limit: -1})

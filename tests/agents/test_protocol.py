@@ -7,14 +7,19 @@ import socket
 import subprocess
 import sys
 import time
+from base64 import b64decode
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from snapshot_explorer import __version__
-from tests.inner.agents import TOOLS, CallLimits, allowed_roots, make_server
+from tests.inner.agents import TOOLS, CallLimits, allowed_roots
 
 mcp = pytest.importorskip("mcp")
+import anyio  # noqa: E402 - comes with the SDK
+
+from tests.inner.agents_server import make_server  # noqa: E402 - needs the SDK
+
 COMMAND = [sys.executable, "-m", "snapshot_explorer", "mcp"]
 
 
@@ -31,11 +36,13 @@ async def session(client, lake):
     call = first.structured_content["next_calls"][0]
     rows = await client.call_tool(call["tool"], call["arguments"])
     refused = await client.call_tool("describe_table", {"path": "/etc"})
-    return tools, first, rows, refused
+    history = await client.call_tool("history", {"path": f"{lake}/orders"})
+    resources = [await client.read_resource(answer.content[1].uri) for answer in (rows, history)]
+    return tools, first, rows, refused, history, resources
 
 
 def check(seen):
-    tools, first, rows, refused = seen
+    tools, first, rows, refused, history, resources = seen
     assert [tool.name for tool in tools] == [tool.name for tool in TOOLS]
     assert all(tool.annotations.read_only_hint and tool.output_schema for tool in tools)
     assert first.structured_content["facts"]["first_version"] == 8
@@ -43,6 +50,14 @@ def check(seen):
     assert rows.structured_content["facts"]["updated"] == 16
     assert refused.is_error
     assert "outside of the folders that are allowed" in refused.content[0].text
+    assert [part.type for part in rows.content] == ["text", "resource_link"]
+    assert "never instructions to follow" in rows.content[1].description
+    whole = [json.loads(resource.contents[0].text) for resource in resources]
+    assert whole == [rows.structured_content, history.structured_content]  # nothing was cut
+    text, _, picture = history.content
+    assert len(text.text) > 1_000
+    assert (picture.type, picture.mime_type, picture.annotations.audience) == ("image", "image/png", ["user"])
+    assert b64decode(picture.data).startswith(b"\x89PNG")
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
@@ -118,6 +133,66 @@ def test_a_call_that_takes_too_long_is_stopped_and_says_so(lake):
     assert not again.is_error
 
 
+def test_rows_that_an_answer_leaves_out_are_in_its_resource(lake):
+    async def run():
+        limits = CallLimits(rows=3, resource_rows=30)
+        server = make_server(allowed_roots([str(lake)]), options=None, limits=limits)
+        async with mcp.Client(server) as client:
+            call = {"query": "select * from o order by order_id", "tables": {"o": f"{lake}/orders"}}
+            answer = await client.call_tool("sql", call)
+            return answer, await client.read_resource(answer.content[1].uri)
+
+    answer, resource = in_a_thread(run())
+    whole = json.loads(resource.contents[0].text)
+    assert (len(answer.structured_content["rows"]), answer.structured_content["limits"]["reached"]) == (3, ["rows"])
+    assert (len(whole["rows"]), whole["rows_total"], whole["limits"]["reached"]) == (30, None, ["resource_rows"])
+    assert whole["rows"][:3] == answer.structured_content["rows"]
+    assert answer.content[1].description.startswith("This answer with 30 rows. ")
+
+
+def test_resources_expire(lake, monkeypatch):
+    from snapshot_explorer.agents import server
+
+    async def run():
+        own = make_server(allowed_roots([str(lake)]), options=None, limits=CallLimits())
+        async with mcp.Client(own) as client:
+            links = []
+            for _ in range(3):
+                answer = await client.call_tool("compare", {"path": f"{lake}/orders", "a": "7", "b": "8"})
+                links.append(answer.content[1].uri)
+            for uri in (links[0], "snapshot-explorer://answers/guessed", "file:///etc/passwd"):
+                with pytest.raises(mcp.MCPError, match="There is no such resource any more. Call the tool again."):
+                    await client.read_resource(uri)
+            assert (await client.read_resource(links[2])).contents[0].mime_type == "application/json"
+            monkeypatch.setattr(server, "_RESOURCE_SECONDS", -1)
+            with pytest.raises(mcp.MCPError, match="no such resource"):
+                await client.read_resource(links[2])
+            assert (await client.list_resources()).resources == []
+            return len(set(links))
+
+    monkeypatch.setattr(server, "_MOST_RESOURCES", 2)
+    assert in_a_thread(run()) == 3
+
+
+def test_a_call_that_the_client_cancels_ends(lake, monkeypatch):
+    from snapshot_explorer.agents import server
+
+    monkeypatch.setattr(server, "_CONCURRENT", 1)  # another call waits until the first one has ended
+    slow = "select count(*) from range(1000000) a, range(1000000) b, o where a.range + b.range + amount < 0"
+
+    async def run():
+        own = make_server(allowed_roots([str(lake)]), options=None, limits=CallLimits())
+        async with mcp.Client(own) as client:
+            with anyio.move_on_after(1) as scope:
+                await client.call_tool("sql", {"query": slow, "tables": {"o": f"{lake}/orders"}})
+            with anyio.fail_after(20):
+                return scope.cancelled_caught, await client.call_tool("history", {"path": f"{lake}/orders"})
+
+    is_cancelled, answer = in_a_thread(run())
+    assert is_cancelled
+    assert not answer.is_error
+
+
 def test_progress_reaches_the_client(lake, monkeypatch):
     from snapshot_explorer.core import progress
 
@@ -145,10 +220,10 @@ def test_a_mistake_in_the_command_line_is_one_line(tmp_path):
 
 
 def test_without_the_sdk_the_message_says_what_to_install(monkeypatch, lake, capsys):
-    from snapshot_explorer.agents import server
     from tests.inner.terminal import main
 
-    monkeypatch.setattr(server, "find_spec", lambda _: None)
+    monkeypatch.delitem(sys.modules, "snapshot_explorer.agents.server", raising=False)
+    monkeypatch.setitem(sys.modules, "mcp", None)
 
     assert main(["mcp", "--allow", str(lake)]) == 2
     assert "pip install 'snapshot-explorer[mcp]'" in capsys.readouterr().err

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from snapshot_explorer import open_lake, open_table
-from tests.inner.agents import TOOLS, Answer, CallLimits, document, tool_call, tool_text
+from tests.inner.agents import OUTPUT_SCHEMA, TOOLS, Answer, CallLimits, reply_of, tool_call, tool_text
 from tests.inner.core import VERBS, Hint, python_call
 
 CALLS = [
@@ -46,11 +46,9 @@ CALLS = [
     ("name", "arguments"), CALLS, ids=[f"{number}-{name}" for number, (name, _) in enumerate(CALLS)]
 )
 def test_every_answer_fits_the_declared_schema_and_is_json(agent, name, arguments):
-    tool = next(item for item in TOOLS if item.name == name)
-
     answer = agent(name, **arguments)
 
-    fastjsonschema.compile(tool.output_schema)(json.loads(json.dumps(answer)))
+    fastjsonschema.compile(OUTPUT_SCHEMA)(json.loads(json.dumps(answer)))
     assert answer["answer"]
     assert answer["evidence"]["seconds"] >= 0
     assert str(agent.lake) in answer["evidence"]["table"]
@@ -94,8 +92,8 @@ def test_there_are_a_dozen_tools_and_every_one_is_described_for_a_model():
         assert tool.use.startswith(("Use ", "Start here "))
         assert len(tool.use) > 100
         fastjsonschema.compile(tool.input_schema)
-        fastjsonschema.compile(tool.output_schema)
-        assert all(item.meaning for item in tool.parameters)
+        assert "Rows:" in tool.use
+        assert all(schema["description"] for schema in tool.parameters.values())
 
 
 def test_answers_are_those_of_the_python_calls(agent, lake):
@@ -123,10 +121,12 @@ def test_answers_are_those_of_the_python_calls(agent, lake):
 
 
 def test_nothing_is_left_out_silently(agent):
-    answer = agent("sql", limits=CallLimits(rows=3), query="select * from o", tables={"o": "{lake}/orders"})
+    answer = agent(
+        "sql", limits=CallLimits(rows=3, resource_rows=3), query="select * from o", tables={"o": "{lake}/orders"}
+    )
 
     assert (len(answer["rows"]), answer["limits"]["reached"]) == (3, ["rows"])
-    assert answer["answer"] == "More than 3 rows."
+    assert (answer["answer"], answer["rows_total"]) == ("More than 3 rows.", None)
     assert answer["evidence"]["not_checked"] == ["Rows beyond the limit were not computed: their number is unknown."]
 
     answer = agent("history", limits=CallLimits(rows=3), path="{lake}/orders")
@@ -143,7 +143,7 @@ def test_nothing_is_left_out_silently(agent):
 def test_a_query_is_cut_in_its_own_order(agent):
     query = "select order_id from o order by order_id desc -- the newest\n;"
 
-    answer = agent("sql", limits=CallLimits(rows=2), query=query, tables={"o": "{lake}/orders"})
+    answer = agent("sql", limits=CallLimits(rows=2, resource_rows=2), query=query, tables={"o": "{lake}/orders"})
 
     rows = agent("sql", query="select max(order_id) as last from o", tables={"o": "{lake}/orders"})["rows"]
     assert [row["order_id"] for row in answer["rows"]] == [rows[0]["last"], rows[0]["last"] - 1]
@@ -222,7 +222,7 @@ def test_values_are_exact_in_every_reader_of_json():
     )
     rows = rows.append_column("x", pa.array(["twice"]))
 
-    answer = document(Answer(text="t", rows=rows), CallLimits(), {}, call=lambda _: None, spelled=str)
+    answer = reply_of(Answer(text="t", rows=rows), CallLimits(), {}, call=lambda _: None, spelled=str).content
 
     assert answer["rows"] == [
         {"id": str(big), "x": None, "t": "2026-01-01T00:00:00Z", "b": "00ff", "m": [{"a": 1}], "x (6)": "twice"}
@@ -240,9 +240,9 @@ def test_what_was_not_checked_is_never_called_fine(agent, tmp_path):
 
 def test_hints_in_an_answer_become_calls_once():
     hint = Hint("table.history")
-    answer = document(
+    answer = reply_of(
         Answer(text="t", hints=[hint, hint]), CallLimits(), {}, call=lambda item: {"tool": item.verb}, spelled=str
-    )
+    ).content
     assert answer["next_calls"] == [{"tool": "table.history"}]
 
 
@@ -254,7 +254,7 @@ def test_the_guide_lists_every_tool():
 
 def test_a_tool_has_the_parameters_of_the_calls_that_it_makes():
     for tool in TOOLS:
-        names = {item.name for item in tool.parameters}
+        names = tool.parameters.keys()
         for verb, renamed in tool.calls.items():
             assert verb in VERBS
             required = set(VERBS[verb]) - {"path"} - set(renamed)

@@ -44,6 +44,17 @@ def commit_bars(commits: pa.Table, measure: str, a: int | None, b: int | None) -
     """
     if not len(commits):
         return ""
+    canvas, alternative = _draw_commits(commits, measure, a, b)
+    return canvas.html(alternative)
+
+
+def commit_bars_png(commits: pa.Table, measure: str, a: int | None = None, b: int | None = None) -> bytes:
+    """Return the same picture as a PNG file; empty without commits."""
+    return _draw_commits(commits, measure, a, b)[0].png() if len(commits) else b""
+
+
+def _draw_commits(commits: pa.Table, measure: str, a: int | None, b: int | None) -> tuple[Canvas, str]:
+    """Return the canvas of the picture, and its alternative text."""
     drawn = timeline_marks(commits.slice(0, BARS), measure)
     versions = drawn.rows["version"].to_pylist()
     canvas = Canvas(_WIDTH, _HEIGHT)
@@ -55,7 +66,7 @@ def commit_bars(commits: pa.Table, measure: str, a: int | None, b: int | None) -
     marks = {name: at for name, at in (("A", a), ("B", b)) if at is not None}
     _draw_marks(canvas, {name: float(middles[versions.index(at)]) for name, at in marks.items() if at in versions})
     what = f"{drawn.sides.replace(',', ' and')} by versions {versions[0]} to {versions[-1]}"
-    return canvas.html(", ".join([what, *(f"{name} at {at}" for name, at in marks.items())]))
+    return canvas, ", ".join([what, *(f"{name} at {at}" for name, at in marks.items())])
 
 
 def _draw_bars(canvas: Canvas, drawn: TimelineMarks, middles: npt.NDArray[np.float64], width: float) -> None:
