@@ -27,7 +27,10 @@ CLASSES = {"table": ("Table",), "snapshot": ("Snapshot",), "lake": ("Lake", "Lak
 """The classes that have a page of their own."""
 EXPLORED = {"orders": "Paimon", "payments": "Delta Lake"}
 """The samples whose explorers are on the site."""
-LINK = re.compile(r'(\]\(|(?:src|srcset)=")([^)"#]+)')
+LINK = re.compile(r'(\]\(|(?:src|srcset)=")([^)"#:]+)')
+"""A link to a path: of an address with a scheme, the scheme alone."""
+_HEADING = ' role="heading" aria-level="3"'
+"""The role of a result's title, which stands below headings of any level here."""
 EXPLORER = re.compile(r"<!-- explorer: (\w+) (\S+) -->")
 """Where a page has an explorer, and what it shows."""
 
@@ -40,7 +43,7 @@ def on_files(files: Any, config: Any) -> Any:
         content = _as_page(export, Path(file.abs_src_path))
         files.append(File.generated(config, f"{Path(file.src_uri).stem}.md", content=content))
     pages = {page: _relinked((ROOT / path).read_text("utf-8"), path) for path, page in MOVED.items()}
-    pages["theme.js"] = Path(__file__).with_name("theme.js").read_text("utf-8")
+    pages |= {name: Path(__file__).with_name(name).read_text("utf-8") for name in ("theme.js", "theme.css")}
     for path, text in (pages | _reference() | _explorers()).items():
         files.append(File.generated(config, path, content=text))
     return files
@@ -58,7 +61,7 @@ def _as_page(export: MarkdownExporter, path: Path) -> str:
     notebook = nbformat.read(path, as_version=4)
     for output in [one for cell in notebook.cells for one in cell.get("outputs", ())]:
         if page := output.get("data", {}).get("text/html"):
-            without_blank_lines = re.sub(r"\n\s*\n", "\n", page)
+            without_blank_lines = re.sub(r"\n\s*\n", "\n", page.replace(_HEADING, ""))
             output["data"]["text/html"] = f'<div class="output">{without_blank_lines}</div>'
     return export.from_notebook_node(notebook)[0]
 
@@ -69,7 +72,7 @@ def _relinked(text: str, path: str) -> str:
 
     def link(found: re.Match[str]) -> str:
         target = (ROOT / path).parent.joinpath(found[2]).resolve()
-        if "://" in found[2] or not target.is_relative_to(ROOT) or not target.is_file():
+        if not target.is_relative_to(ROOT) or not target.is_file():
             return found[0]
         inside = target.relative_to(ROOT).as_posix()
         page = MOVED.get(inside, inside.removeprefix("notebooks/").replace(".ipynb", ".md"))

@@ -39,7 +39,7 @@ def shell():
 
 
 def test_the_tour_runs_and_the_calls_of_its_commands_find_the_same(shell):
-    calls = re.findall(r"`((?:orders\.|explore\()[^`]+)`", TEXT.split("short for one call")[1].split("\n\n")[0])
+    calls = re.findall(r"`((?:orders\.|explore\()[^`]+)`", TEXT.split("shorthand for one call")[1].split("\n\n")[0])
     with capture_output():
         for line in TOUR.splitlines():
             shell.run_cell(line).raise_error()
