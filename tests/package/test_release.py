@@ -4,6 +4,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -63,3 +64,15 @@ def test_workflows_are_yaml_and_nothing_of_an_event_is_a_part_of_a_script():
     assert (
         yaml.safe_load((ROOT / ".github/actions/check/action.yml").read_text("utf-8"))["runs"]["using"] == "composite"
     )
+
+
+def test_the_recipe_for_conda_has_the_version_and_the_dependencies_of_the_package():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    recipe = (ROOT / ".github" / "conda" / "recipe.yaml").read_text("utf-8")
+
+    (version,) = re.findall(r"^  version: (\d\S+)$", recipe, re.MULTILINE)
+    run = re.findall(r"^    - (\S+) (>=\S+)$", recipe.split("  run:\n")[1].split("tests:")[0], re.MULTILINE)
+    needed = [("python", project["requires-python"])]
+    needed += [re.fullmatch(r"([\w-]+)(>=.+)", item).groups() for item in project["dependencies"]]
+    assert version == project["version"]
+    assert [(name.removeprefix("python-"), bound) for name, bound in run] == needed
