@@ -18,8 +18,9 @@ PAGE = ROOT / "notebooks" / "guide" / "performance.md"
 MEASURED = PAGE.with_suffix(".json")
 """The runs: of each command the date, cores, load and versions, and its results as `report.record` wrote them."""
 
-BUSY = 1.0
-"""The load average before a run from which on its rows are marked; they are too where it is not known."""
+BUSY, AGREE = 1.0, 1.25
+"""The load average before a run from which on its rows are marked, as where it is not known; not a row whose slowest
+round took at most `AGREE` times as long as its fastest."""
 LOW = 0.5
 """Ratios below it are bold."""
 _BLOCK = re.compile(r"(<!-- (figures|measured)[^>]*-->\n)(.*?)(<!-- end -->)", re.DOTALL)
@@ -138,8 +139,7 @@ def _drawn(title: str, results: dict[str, dict[str, Any]]) -> str:
         for name, seconds in all_seconds.items():
             length = max(1, round((_WIDTH - _TEXT) * seconds / max(all_seconds.values())))
             kind = "peer" if name in result["peers"] else "ours"
-            more = "more than " if name in result.get("stopped", ()) else ""
-            text = escape(f"{name.replace('*', '').replace('`', '')}, {more}{_number(seconds)} s")
+            text = escape(f"{name.replace('*', '').replace('`', '')}, {_number(seconds)} s")
             parts.append(
                 f'<rect class="{kind}" x="0" y="{y}" width="{length}" height="{_BAR}" rx="2"/>'
                 f'<text x="{length + 6}" y="{y + 11}">{text}</text>'
@@ -155,8 +155,9 @@ def _drawn(title: str, results: dict[str, dict[str, Any]]) -> str:
 def _table(runs: list[dict[str, Any]]) -> str:
     table = ["| work | seconds | compared with | `python tests/benchmarks/...` |", "|---|---|---|---|"]
     for run in runs:
-        mark = " \\*" if _was_busy(run) else ""
-        table += [_row(result, f"`{run['command']}`", mark) for result in run["results"]]
+        table += [
+            _row(result, f"`{run['command']}`", " \\*" if _was_busy(run, result) else "") for result in run["results"]
+        ]
     return f"{_conditions(runs)}\n\n" + "\n".join(table) + "\n"
 
 
@@ -170,23 +171,24 @@ def _conditions(runs: list[dict[str, Any]]) -> str:
         for name, version in run["versions"].items():
             versions.setdefault(name, set()).add(version)
     used = ", ".join(f"{name} {' and '.join(sorted(found))}" for name, found in versions.items())
-    busy = " Rows with \\* were measured beside other work." if any(map(_was_busy, runs)) else ""
+    busy = (
+        " Rows with \\* were measured beside other work."
+        if any(_was_busy(run, result) for run in runs for result in run["results"])
+        else ""
+    )
     return f"Measured {when} on {cores} cores with {used}.{busy}"
 
 
-def _was_busy(run: dict[str, Any]) -> bool:
-    return run["load"] is None or run["load"] >= BUSY
+def _was_busy(run: dict[str, Any], result: dict[str, Any]) -> bool:
+    has_load = run["load"] is None or run["load"] >= BUSY
+    return has_load and result.get("spread", AGREE + 1) > AGREE
 
 
 def _row(result: dict[str, Any], command: str, mark: str) -> str:
     """Return a row of the table."""
     seconds = result["seconds"]
-    stopped = result.get("stopped", ())
-    less, more = "less than ", "more than "
     against = [
-        f"{less if name in stopped else ''}{_ratio(seconds / other)} of {name}, "
-        f"{more if name in stopped else ''}{_number(other)} s"
-        for name, other in result.get("peers", {}).items()
+        f"{_ratio(seconds / other)} of {name}, {_number(other)} s" for name, other in result.get("peers", {}).items()
     ]
     if result.get("processor"):
         against.append("processor time")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
 RESULTS = "SNAPSHOT_EXPLORER_BENCHMARK_RESULTS"
 """The environment variable with the path of the file. Without it nothing is recorded."""
@@ -21,7 +21,7 @@ def record(
     *,
     processor: bool = False,
     note: str = "",
-    stopped: Sequence[str] = (),
+    spread: float | None = None,
 ) -> None:
     """Append a measurement to the file of the results.
 
@@ -31,15 +31,15 @@ def record(
         peers: The seconds of what else does the work, by name, measured in the same run.
         processor: Whether these are seconds of the processor, not of the clock.
         note: What else the row says.
-        stopped: The peers that were stopped after their seconds.
+        spread: The most that the slowest round of one of them took, as a multiple of its fastest; None if each had one.
     """
     if not (path := os.environ.get(RESULTS)):
         return
     found = {"work": work, "seconds": _rounded(seconds)}
     if peers:
         found["peers"] = {name: _rounded(other) for name, other in peers.items()}
-    if stopped:
-        found["stopped"] = list(stopped)
+    if spread is not None:
+        found["spread"] = _rounded(spread)
     if processor:
         found["processor"] = True
     if note:

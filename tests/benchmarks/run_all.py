@@ -70,7 +70,13 @@ PACKAGES = {
     "pypaimon": ("pypaimon",),
     "polars_avro": ("polars_avro",),
     "pyiceberg": ("pyiceberg", "sqlalchemy"),
-    "duckdb_extensions": ("duckdb-extension-httpfs", "duckdb-extension-delta", "duckdb-extension-iceberg", "pyarrow"),
+    "duckdb_extensions": (
+        "duckdb-extensions",
+        "duckdb-extension-httpfs",
+        "duckdb-extension-delta",
+        "duckdb-extension-iceberg",
+        "pyarrow",
+    ),
     "hudi": ("hudi", "pyspark"),
     "lake_sift": ("lake-sift", "reladiff"),
 }
