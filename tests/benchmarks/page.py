@@ -18,9 +18,8 @@ PAGE = ROOT / "notebooks" / "guide" / "performance.md"
 MEASURED = PAGE.with_suffix(".json")
 """The runs: of each command the date, cores, load and versions, and its results as `report.record` wrote them."""
 
-BUSY, AGREE = 1.0, 1.25
-"""The load average before a run from which on its rows are marked, as where it is not known; not a row whose slowest
-round took at most `AGREE` times as long as its fastest."""
+BUSY = 1.0
+"""The load average before a run from which on its rows are marked; they are too where it is not known."""
 LOW = 0.5
 """Ratios below it are bold."""
 _BLOCK = re.compile(r"(<!-- (figures|measured)[^>]*-->\n)(.*?)(<!-- end -->)", re.DOTALL)
@@ -155,9 +154,8 @@ def _drawn(title: str, results: dict[str, dict[str, Any]]) -> str:
 def _table(runs: list[dict[str, Any]]) -> str:
     table = ["| work | seconds | compared with | `python tests/benchmarks/...` |", "|---|---|---|---|"]
     for run in runs:
-        table += [
-            _row(result, f"`{run['command']}`", " \\*" if _was_busy(run, result) else "") for result in run["results"]
-        ]
+        mark = " \\*" if _was_busy(run) else ""
+        table += [_row(result, f"`{run['command']}`", mark) for result in run["results"]]
     return f"{_conditions(runs)}\n\n" + "\n".join(table) + "\n"
 
 
@@ -171,17 +169,12 @@ def _conditions(runs: list[dict[str, Any]]) -> str:
         for name, version in run["versions"].items():
             versions.setdefault(name, set()).add(version)
     used = ", ".join(f"{name} {' and '.join(sorted(found))}" for name, found in versions.items())
-    busy = (
-        " Rows with \\* were measured beside other work."
-        if any(_was_busy(run, result) for run in runs for result in run["results"])
-        else ""
-    )
+    busy = " Rows with \\* were measured beside other work." if any(map(_was_busy, runs)) else ""
     return f"Measured {when} on {cores} cores with {used}.{busy}"
 
 
-def _was_busy(run: dict[str, Any], result: dict[str, Any]) -> bool:
-    has_load = run["load"] is None or run["load"] >= BUSY
-    return has_load and result.get("spread", AGREE + 1) > AGREE
+def _was_busy(run: dict[str, Any]) -> bool:
+    return run["load"] is None or run["load"] >= BUSY
 
 
 def _row(result: dict[str, Any], command: str, mark: str) -> str:

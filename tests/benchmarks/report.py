@@ -21,7 +21,6 @@ def record(
     *,
     processor: bool = False,
     note: str = "",
-    spread: float | None = None,
 ) -> None:
     """Append a measurement to the file of the results.
 
@@ -31,15 +30,12 @@ def record(
         peers: The seconds of what else does the work, by name, measured in the same run.
         processor: Whether these are seconds of the processor, not of the clock.
         note: What else the row says.
-        spread: The most that the slowest round of one of them took, as a multiple of its fastest; None if each had one.
     """
     if not (path := os.environ.get(RESULTS)):
         return
     found = {"work": work, "seconds": _rounded(seconds)}
     if peers:
         found["peers"] = {name: _rounded(other) for name, other in peers.items()}
-    if spread is not None:
-        found["spread"] = _rounded(spread)
     if processor:
         found["processor"] = True
     if note:

@@ -552,7 +552,6 @@ def compare(server: Server, table: str, work: str, libraries: Mapping[str, str],
             runs.setdefault(library, []).append(run)
     medians = {library: statistics.median(run.seconds for run in found) for library, found in runs.items()}
     costs = {library: (found[-1].requests, found[-1].rounds) for library, found in runs.items()}
-    spread = max(max(run.seconds for run in found) / min(run.seconds for run in found) for found in runs.values())
     for library, (requests, rounds) in costs.items():
         print(
             f"{delay:4} ms  {table:8} {work:20} {library:10} "
@@ -564,7 +563,7 @@ def compare(server: Server, table: str, work: str, libraries: Mapping[str, str],
         note = "; ".join(
             f"{library}: {requests} requests in {rounds} rounds" for library, (requests, rounds) in costs.items()
         )
-        record(f"{table.capitalize()} on S3, {delay} ms per request: {work}", ours, medians, note=note, spread=spread)
+        record(f"{table.capitalize()} on S3, {delay} ms per request: {work}", ours, medians, note=note)
 
 
 if __name__ == "__main__":

@@ -49,23 +49,6 @@ def test_the_measurements_of_the_guide_are_those_of_the_last_runs():
     assert commands == [one for one in map(run_all.shown, run_all.BENCHMARKS) if one in commands]
 
 
-def test_rows_measured_beside_other_work_are_marked_unless_their_rounds_agree():
-    results = [
-        {"work": "agrees", "seconds": 1.0, "peers": {"peer": 4.0}, "spread": 1.1},
-        {"work": "differs", "seconds": 1.0, "peers": {"peer": 4.0}, "spread": 1.6},
-        {"work": "once", "seconds": 1.0, "peers": {"peer": 4.0}},
-    ]
-    run = {"command": "x.py", "date": "2026-11-30", "cores": 2, "versions": {}, "results": results}
-
-    def marked(load):
-        table = measurements._table([run | {"load": load}])
-        assert ("beside other work" in table) == (load > 1)
-        return re.findall(r"^\| (\w+) \| 1.0 \\\* \|", table, re.MULTILINE)
-
-    assert marked(3.0) == ["differs", "once"]
-    assert marked(0.2) == []
-
-
 def test_the_environments_of_the_guide_are_those_of_the_last_runs():
     assert environments.PAGE.read_text("utf-8") == environments.page(), "Run python -m tests.environments --all --keep"
 
