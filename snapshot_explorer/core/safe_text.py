@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from snapshot_explorer.core.url_secrets import hide_url_secrets
 
 _SPACE = 32
+_JOINER, _EMOJI_STYLE = "\u200d", "\ufe0f"
 _BYTES = 0xDC00
 _SURROGATES = frozenset(map(chr, range(0xD800, 0xE000)))
 _ESCAPED_BYTES = frozenset(map(chr, range(_BYTES + 0x80, _BYTES + 0x100)))
@@ -17,14 +18,26 @@ def sanitize(value: str) -> str:
     r"""Return text on one line, with every invisible character escaped.
 
     Control, zero-width, direction-changing and private characters, unusual blanks and lone surrogates become `\n` or
-    `\u200b`; so does a combining mark without a letter before it.
+    `\u200b`; so does a combining mark without a letter before it. A joiner between two emoji stays.
     """
     if value.isascii() and value.isprintable():
         return value
-    shown = [letter if letter.isprintable() else _ESCAPES.get(letter) or _escape(letter) for letter in value]
+    shown = [
+        letter if letter.isprintable() or _joins(value, at) else _ESCAPES.get(letter) or _escape(letter)
+        for at, letter in enumerate(value)
+    ]
     if value and unicodedata.category(value[0]).startswith("M"):
         shown[0] = _escape(value[0])
     return "".join(shown)
+
+
+def _joins(value: str, at: int) -> bool:
+    """Return whether a character is the zero-width joiner between two emoji, which then are one."""
+    if value[at] != _JOINER or not 0 < at < len(value) - 1:
+        return False
+    return unicodedata.category(value[at + 1]) == "So" and (
+        unicodedata.category(value[at - 1]) in ("So", "Sk") or value[at - 1] == _EMOJI_STYLE
+    )
 
 
 def escape_unencodable(value: str) -> str:
