@@ -1,6 +1,6 @@
 """What went wrong with a table: the symptoms that `Table.health` states first."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 
 import pyarrow as pa
@@ -57,7 +57,18 @@ def _files(history: History, version: int | None) -> tuple[Symptom, ...]:
 def _numbers(history: History, version: int | None, statistics: Callable[[], Profile]) -> tuple[Symptom, ...]:
     anomalies = table_anomalies(history, None, None, AnomalyRules(), profile=statistics()).to_arrow()
     load = history.table_format.version
-    return jump_symptoms(anomalies, history.listing.reachable, lambda a, b: can_diff(load(a), load(b)), version=version)
+
+    def users(versions: Sequence[int]) -> Mapping[int, str | None]:
+        commits = history.commits_frame(versions)
+        return dict(zip(commits["version"].to_pylist(), commits["user"].to_pylist(), strict=True))
+
+    return jump_symptoms(
+        anomalies,
+        history.listing.reachable,
+        lambda a, b: can_diff(load(a), load(b)),
+        version=version,
+        users=users,
+    )
 
 
 def _doubled_rows(

@@ -1,9 +1,11 @@
 """Numbers and times as text, the same in messages, in the terminal and in the browser."""
 
+import re
 from datetime import UTC, datetime
 
 _UNITS = ("kB", "MB", "GB", "TB", "PB", "EB")
 _THOUSAND = 1000
+_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}")
 
 
 def format_size(count: int) -> str:
@@ -33,3 +35,8 @@ def format_utc(time: datetime) -> str:
         except OverflowError:
             return str(time)
     return time.isoformat(sep=" ", timespec="milliseconds").replace("+00:00", "Z")
+
+
+def short_user(user: str) -> str:
+    """Return a user; for a writer with only a random id, the first part of the id."""
+    return user.partition("-")[0] if _UUID.fullmatch(user) else user

@@ -12,7 +12,7 @@ import pyarrow as pa
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.value_text import MINUS, readable_words
 from snapshot_explorer.core.records import Measure
-from snapshot_explorer.core.text import format_size, format_utc
+from snapshot_explorer.core.text import format_size, format_utc, short_user
 from snapshot_explorer.view.anomaly_marks import rule_lines
 from snapshot_explorer.view.drawing import Grid
 from snapshot_explorer.view.figures import Style, clean_text, escape_plotly, numbers_with_gaps
@@ -40,7 +40,6 @@ MAX_NAMES = 8
 _LONGEST_MESSAGE = 300
 _LONGEST_DETAILS = 100_000
 _EXPRESSION_ID = re.compile(r"(?<=\w)#\d+L?\b")
-_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}")
 _BAR = 24
 """Signs of the longest bar in the table."""
 UNREADABLE = (("metadata", "only metadata is left", ""), ("no", "cannot be loaded", "/"))
@@ -113,11 +112,6 @@ def _unwrap(text: str) -> str:
         if depth == 0:
             return text[1:-1] if letter == ")" and index == len(text) - 1 and text[0] == "(" else text
     return text
-
-
-def short_user(user: str) -> str:
-    """Return a user; for a writer with only a random id, the first part of the id."""
-    return user.partition("-")[0] if _UUID.fullmatch(user) else user
 
 
 def with_totals(commits: pa.Table, totals: pa.Table | None) -> pa.Table:

@@ -1,4 +1,4 @@
-"""The numbers of columns over versions, as a figure."""
+"""The numbers of columns, and the size of a table, over versions, as figures of panels one above the other."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.data_types import has_distances
+from snapshot_explorer.core.frames import ANOMALIES
 from snapshot_explorer.view.figures import (
     axis,
     layout,
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
 _COLORS = (BLUE, ORANGE, GREEN, PURPLE, SKY, VERMILLION)
 _DASHES = ("solid", "dash", "dot", "dashdot")
+_COUNTS = {"files": "files", "rows": "rows", "size_bytes": "bytes"}
+"""Measures of a table, and their names."""
 _MOST_RANGES = 6
 """The maximum number of columns whose range has a separate panel."""
 _MOST_AT_ONCE = 100
@@ -47,12 +50,28 @@ def profile_figure(columns: Mapping[str, pa.Table], anomalies: pa.Table, *, titl
         columns: By column, ascending by version: version, rows, null_rate, min and max.
         anomalies: ANOMALIES: the versions to mark, in the panel of their measure.
     """
+    versions = numbers(next(iter(columns.values()))["version"])
+    return _figure(_panels(columns), versions, anomalies, title=title)
+
+
+def totals_figure(totals: pa.Table, *, title: str) -> go.Figure:
+    """Return files, rows and bytes over versions.
+
+    Args:
+        totals: version, files, rows, size_bytes; ascending by version. A null is a gap in its line.
+    """
+    panels: list[tuple[str, list[_Line]]] = [
+        (name, [(name, (column, None), numbers_with_gaps(totals[column]))]) for column, name in _COUNTS.items()
+    ]
+    return _figure(panels, numbers(totals["version"]), ANOMALIES.empty_table(), title=title)
+
+
+def _figure(
+    panels: Sequence[tuple[str, Sequence[_Line]]], versions: np.ndarray, anomalies: pa.Table, *, title: str
+) -> go.Figure:
     import plotly.graph_objects as go
 
-    first = next(iter(columns.values()))
-    versions = numbers(first["version"])
     x, counted_versions = version_positions(versions)
-    panels = _panels(columns)
     figure = go.Figure()
     axes, is_unnamed = {}, True
     height = 1 / max(1, len(panels))
@@ -67,6 +86,7 @@ def profile_figure(columns: Mapping[str, pa.Table], anomalies: pa.Table, *, titl
                     name=plotly_text(label),
                     color=_COLORS[index % len(_COLORS)],
                     dash=_DASHES[index // len(_COLORS) % len(_DASHES)],
+                    number_format=":," if key[0] in _COUNTS else "",
                 ).update(showlegend=len(lines) > 1)  # the axis of a panel names its only line
             )
             figure.add_traces(_marks(anomalies, key, versions, x, y, f"y{suffix}", is_first=is_unnamed))
@@ -113,7 +133,7 @@ def _panels(columns: Mapping[str, pa.Table]) -> list[tuple[str, list[_Line]]]:
 def _scale(lines: Sequence[_Line]) -> dict[str, object]:
     """Return the scale of a panel: from 0 for rows and null rates; with space around values that never change."""
     (measure, _), values = lines[0][1], np.concatenate([y for _, _, y in lines])
-    if measure == "rows":
+    if measure in _COUNTS:
         return {"rangemode": "tozero"}
     if measure == "null_rate":
         return {"range": [0, max(_SMALLEST_RATE, 1.05 * float(np.nanmax(values)))], "tickformat": ".0%"}

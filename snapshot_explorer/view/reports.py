@@ -15,12 +15,11 @@ from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.core.refs import parse_range, parse_ref
 from snapshot_explorer.core.safe_text import sanitize
 from snapshot_explorer.core.shown import Shown
-from snapshot_explorer.core.text import format_utc, pluralize
+from snapshot_explorer.core.text import format_utc, pluralize, short_user
 from snapshot_explorer.history import history_of
 from snapshot_explorer.results import Frame
 from snapshot_explorer.results.outputs import new_output_path, output_file
 from snapshot_explorer.table import Table, read_overview
-from snapshot_explorer.view.commits import short_user
 from snapshot_explorer.view.dispatch import drawing_of
 from snapshot_explorer.view.drawing import Code, Drawing, Grid, Line, Pairs
 from snapshot_explorer.view.html import DARK_PICTURE, render_html

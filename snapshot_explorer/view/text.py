@@ -22,6 +22,7 @@ _MOST_COLUMNS = WIDTH // (1 + _GAP) + 1
 _NAMED_COLUMNS = 20
 """The maximum number of names of columns that are not drawn."""
 _LONGEST_TEXT = 1_000
+_LONGEST_WORD = 24
 _WORDS = re.compile(rf"(?:[+{MINUS}] )?[^_ ]+[_ ]*|[_ ]+")
 """The words of a heading; a sign stays with its noun."""
 
@@ -71,8 +72,9 @@ def _wrap(content: str, room: int) -> Iterator[str]:
     while text_width(content) > room:
         head = _fit(content, room)
         blank = head.rfind(" ")
-        # A break that leaves most of the line empty would separate paths and types from their context.
-        at = blank if blank > len(head) // 2 else len(head)
+        is_word = blank > 0 and text_width(content[blank + 1 :].partition(" ")[0]) <= min(room, _LONGEST_WORD)
+        # A break before a path or a type that leaves most of the line empty would separate it from its context.
+        at = blank if blank > len(head) // 2 or is_word else len(head)
         yield content[:at].rstrip()
         content = content[at:].lstrip()
     yield content

@@ -14,7 +14,7 @@ from snapshot_explorer.jupyter.explorer import Explorer
 from snapshot_explorer.table import parts_of
 from tests.inner.analysis import Symptom
 from tests.inner.core import Hint
-from tests.support.delta.table_builder import DeltaTable
+from tests.support.delta.table_builder import DeltaTable, remove
 
 NO_JUMP = Symptom(is_problem=False, sentence="No number that metadata records jumps.", hint=Hint("table.anomalies"))
 
@@ -32,13 +32,14 @@ def test_a_table_where_amounts_turned_negative_names_the_commit_and_how_to_see_i
     assert readable.sentence == "No file is missing: 18 versions can be loaded."
     assert [jump.versions for jump in jumps] == [(17,), (13,), (8,)]
     assert jumps[2].sentence == (
-        "At version 8 (append): min of amount fell by 297.07, and usually does not change. "
+        "At version 8 (append): min of amount fell by 297.07 (it usually does not change). "
         "As before again since version 12 (compact)."
     )
     assert (jumps[2].hint, jumps[2].repaired) == (Hint("table.diff_rows", {"a": 7, "b": 8}), 12)
     assert health.verdict in repr(health)
     assert [symptom.is_problem for symptom in health.symptoms] == [True, True, True, False]
-    assert repr(health).startswith("Health of orders at version 18: 3 things to look at\n")
+    assert repr(health).startswith("orders: At version 17 (append): null rate of amount rose by 9.88 points")
+    assert "\n3 things to look at.\n" in repr(health)
     assert "Not checked: whether rows are doubled" in repr(health)
 
 
@@ -46,7 +47,7 @@ def test_damage_is_named_and_not_its_repair():
     damage, *others = open_table(samples.path("payments")).health().symptoms
 
     assert damage.sentence == (
-        "At version 11 (MERGE): max of amount rose by 7,126.93, usually by 1.12. "
+        "At version 11 (MERGE): max of amount rose by 7,126.93 (usual change: 1.12). "
         "As before again since version 13 (RESTORE)."
     )
     assert damage.hint == Hint("table.diff_rows", {"a": 10, "b": 11})
@@ -60,7 +61,7 @@ def test_a_repair_or_maintenance_alone_is_said_to_be_what_it_is():
     compaction = orders.health(12).symptoms[1]
 
     assert (repair.versions, repair.is_problem) == ((13,), True)
-    assert repair.sentence == "At version 13 (RESTORE): max of amount fell by 7,126.93, and usually does not change."
+    assert repair.sentence == "At version 13 (RESTORE): max of amount fell by 7,126.93 (it usually does not change)."
     assert compaction.sentence == (
         "No number that metadata records jumps at version 12, other than by maintenance at version 12."
     )
@@ -115,7 +116,7 @@ def test_a_single_jump_suggests_the_rows_that_differ_or_the_files_where_rows_are
 
     without_files = open_table(str(tmp_path / "payments")).health().symptoms[1]
 
-    assert jumps.sentence == "At version 11 (MERGE): max of amount rose by 7,126.93, usually by 1.12."
+    assert jumps.sentence == "At version 11 (MERGE): max of amount rose by 7,126.93 (usual change: 1.12)."
     assert jumps.hint == Hint("table.diff_rows", {"a": 10, "b": 11})
     assert without_files.hint == Hint("table.compare", {"a": 10, "b": 11})
 
@@ -271,3 +272,35 @@ def test_a_finding_of_doubled_rows_opens_where_they_are_read(tmp_path):
     state = explorer.state
     assert (state.tab, state.health, state.b, state.key) == ("health", "duplicates", 2, ["booking_id"])
     explorer.close()
+
+
+def test_numbers_that_go_on_jumping_share_one_finding_which_names_who_began(tmp_path):
+    table = DeltaTable(None, tmp_path / "contacts")
+    for version in range(1, 11):
+        nulls = 10 if version > 6 else version % 2
+        stats = {"numRecords": 10, "nullCount": {"name": nulls}}
+        add = table.data(f"{version}.parquet", [(at, None if at < nulls else "Ada") for at in range(10)], stats=stats)
+        table.commit(add, info={"userName": "eve@corp.com"})
+
+    health = open_table(tmp_path / "contacts").health()
+    jump = health.symptoms[0]
+
+    assert jump.sentence == (
+        "At version 7 (WRITE by eve@corp.com): null rate of name rose by 13.6 points (usual change: 1.67 points). "
+        "Again at version 8."
+    )
+    assert (jump.versions, jump.hint) == ((7, 8), Hint("table.diff_rows", {"a": 6, "b": 7}))
+    assert repr(health).startswith(f"contacts: {jump.sentence}"[:100])
+
+
+def test_a_sentence_names_values_and_leaves_their_storage_to_the_anomalies(tmp_path):
+    table = DeltaTable(None, tmp_path / "visits")
+    for version in range(1, 9):
+        table.append([(at, "Ada") for at in range(10)], name=f"{version}.parquet")
+    table.commit(*[remove(f"{version}.parquet") for version in range(1, 8)], operation="DELETE")
+
+    opened = open_table(tmp_path / "visits")
+    jump = opened.health().symptoms[0]
+
+    assert jump.sentence == "At version 9 (DELETE): rows fell by 70 (usual change: 10)."
+    assert {row["measure"] for row in opened.anomalies().to_dict()} >= {"rows", "files"}

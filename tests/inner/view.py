@@ -8,6 +8,7 @@ from snapshot_explorer.view.html import COPY_SCRIPT
 from snapshot_explorer.view.palette import GRAY, GREEN, KIND_COLORS, ORANGE, SKY, STATE_COLORS, page_color
 from snapshot_explorer.view.plotly_figure import PLOTLY, FigureWithTable
 from snapshot_explorer.view.png import Canvas
+from snapshot_explorer.view.profiles import totals_figure
 from snapshot_explorer.view.records.lakes import sparkline
 from snapshot_explorer.view.row_changes import commit_bars_of, row_change_text
 from snapshot_explorer.view.stored_details import stored_details, writer_facts
@@ -15,7 +16,6 @@ from snapshot_explorer.view.text import WIDTH
 from snapshot_explorer.view.timeline.columns import TableFacts, pack_numbers, timeline_columns
 from snapshot_explorer.view.timeline.commit_bars import commit_bars
 from snapshot_explorer.view.timeline.figure import timeline
-from snapshot_explorer.view.totals import totals_figure
 from snapshot_explorer.view.tracks.branch_graph import branch_graph
 from snapshot_explorer.view.tracks.file_lifetimes import file_tracks, partition_heat
 from snapshot_explorer.view.tracks.heat_map import heat_map_content

@@ -78,4 +78,4 @@ def test_messages_suggest_commands_in_place_of_calls(shell, tmp_path):
 def test_the_name_of_the_line_heads_card_and_health(sales):
     assert repr(sales["sales"]).startswith("Table(")
     assert sales.ok("%snapshot status").shown["text/plain"].splitlines()[0] == "sales"
-    assert "of sales" in sales.ok("%snapshot health").shown["text/plain"].splitlines()[0]
+    assert sales.ok("%snapshot health").shown["text/plain"].startswith("sales: At version 17")

@@ -1,11 +1,13 @@
 """The overview of a lake: planted incidents are found, and quiet tables are not marked."""
 
+import re
 import shutil
 
 import pytest
 
 from snapshot_explorer import errors, open_lake, samples
 from snapshot_explorer.lake import processes
+from tests.inner.jupyter import text_of
 from tests.inner.lake import LakeOverview
 from tests.inner.view import sparkline
 from tests.support import filesystems, lakes
@@ -63,10 +65,20 @@ def test_of_very_many_tables_the_most_urgent_are_drawn(overview):
 
 def test_the_first_sentence_says_what_is_late_unread_or_lost(overview):
     rows = overview.to_dict()
-    late, unread = sum(row["rhythm"] == "late" for row in rows), sum(bool(row["problem"]) for row in rows)
-    first = str(overview).splitlines()[1]
+    late = [row["name"] for row in rows if row["rhythm"] == "late"]
+    unread = [row["name"] for row in rows if row["problem"]]
+    first = " ".join(str(overview).splitlines()[1:4])
 
-    assert first.startswith(f"Of {len(overview)} tables: {late} late, {unread} cannot be read")
+    named = f"{len(late)} late ({', '.join(late[:3])} and {len(late) - 3} more)"
+    assert first.startswith(f"Of {len(overview)} tables: {named}, {len(unread)} cannot be read ({', '.join(unread)})")
+
+
+def test_the_widgets_own_rules_leave_the_cells_of_the_overview_alone(overview):
+    page = overview._repr_mimebundle_()["text/html"]
+
+    names = {name for names in re.findall('class="([^"]*)"', page) for name in names.split()}
+
+    assert {name for name in names if re.search(rf"sx-explorer \\.{name}[ ,{{]", text_of("page.css"))} == set()
 
 
 def test_iceberg_tables_without_a_version_hint_are_noted_once_and_not_logged(tmp_path, caplog):

@@ -228,3 +228,13 @@ def test_sentences_without_room_are_below_the_table_and_columns_to_be_copied_sta
     assert max(map(len, drawn.splitlines())) <= 80
     assert f"{'n' * 30}  {sentence}" in drawn.replace("\n", " ")
     assert "5 of 8 columns; not shown: column_3, column_4, column_5" in drawn.replace("\n", " ")
+
+
+def test_a_narrow_cell_is_broken_between_words():
+    rows = pa.table({"version": [20], "rows": ["-4,907 rows (5,070 rewritten in 1 file)"]}).cast(
+        pa.schema([pa.field("version", pa.int64()), pa.field("rows", pa.string(), metadata={"wraps": "yes"})])
+    )
+
+    lines = render_text(Drawing(title="", parts=(Grid(rows),)), room=24).splitlines()
+
+    assert [line[9:] for line in lines[3:]] == ["-4,907 rows", "(5,070", "rewritten in 1", "file)"]

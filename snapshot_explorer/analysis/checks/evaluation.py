@@ -142,6 +142,8 @@ class _CheckedTable:
         other = " other" if expected else ""
         jumping = f"No{other} number jumps in {pluralize(len(self._window), 'commit')}."
         if rows:
+            # What happened to rows is named before what happened to their files.
+            rows = sorted(rows, key=lambda row: (-row["version"], row["measure"] in ("files", "size_bytes")))
             jumping = _named([f"Version {row['version']}: {row['rule']}" for row in rows], "jump")
         return _Finding(is_ok=not rows, found=" ".join([jumping, *notes]), version=_first(rows))
 

@@ -5,11 +5,12 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
+from snapshot_explorer.arrow.value_text import truncate
 from snapshot_explorer.core.errors import UNREADABLE, LimitError, SnapshotExplorerError, UnsupportedFeatureError
 from snapshot_explorer.core.hints import Hint, Message, join
 from snapshot_explorer.core.records import MAINTENANCE_KINDS, runs_of, runs_text
 from snapshot_explorer.core.safe_text import sanitize
-from snapshot_explorer.core.text import pluralize
+from snapshot_explorer.core.text import pluralize, short_user
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +33,9 @@ class Symptom:
 
 _MOST_RULES = 3
 """The numbers of a version that a sentence names."""
+_OF_STORAGE = ("files", "size_bytes")
+"""Numbers that a sentence names where no others jump."""
+_LONGEST_USER = 60
 _MOST_JUMPS = 20
 """The newest versions at which numbers jump that have a symptom each; the others share one."""
 
@@ -105,8 +109,11 @@ def jump_symptoms(
     can_diff_rows: Callable[[int, int], bool],
     *,
     version: int | None = None,
+    users: Callable[[Sequence[int]], Mapping[int, str | None]] = lambda _: {},
 ) -> tuple[Symptom, ...]:
     """Return a symptom for each version at which numbers jump, the newest first; or one that none does.
+
+    Where the same numbers jump the same way at the versions that follow, they share the symptom of the first.
 
     A jump back to the value from before an earlier jump is the repair of that one, and no symptom of its own unless
     only its version is looked at. Restores that are no repair are last, behind what they may have repaired. Jumps of
@@ -117,6 +124,7 @@ def jump_symptoms(
         versions: All versions of the table, ascending.
         can_diff_rows: Whether the rows in which two versions differ can be read.
         version: The only version that is looked at; None for all.
+        users: Returns the users of the commits of some versions, as far as they are known.
     """
     rows = anomalies.to_pylist()[::-1]
     repairs = dict(_repairs(rows))
@@ -135,37 +143,64 @@ def jump_symptoms(
         but = f", other than by maintenance at {runs_text(runs_of(sorted(maintained)))}" if maintained else ""
         sentence = f"No number that metadata records jumps{where}{but}."
         return (Symptom(is_problem=False, sentence=sentence, hint=Hint("table.anomalies")),)
-    newest_first = sorted(by_version, key=lambda item: (rows[by_version[item][0]]["kind"] == "restore", -item))
-    symptoms = []
+    runs = _runs(by_version, rows, versions, repairs)
+    newest_first = sorted(runs, key=lambda item: (rows[by_version[item][0]]["kind"] == "restore", -item))
+    symptoms, known_users = [], users(newest_first[:_MOST_JUMPS])
     for jumping in newest_first[:_MOST_JUMPS]:
-        chosen = by_version[jumping]
+        chosen = [at for at in by_version[jumping] if rows[at]["measure"] not in _OF_STORAGE] or by_version[jumping]
+        chosen = sorted(chosen, key=lambda at: rows[at]["measure"] != "rows")
         repaired = [rows[repairs[at]] for at in chosen if at in repairs]
         back = max(repaired, key=lambda row: row["version"]) if len(repaired) == len(chosen) else None
         rules = [rows[at]["rule"] for at in chosen]
         more = f"; and {pluralize(len(rules) - _MOST_RULES, 'more number')}" if len(rules) > _MOST_RULES else ""
+        again = f" Again at {runs_text(runs_of(runs[jumping]))}." if runs[jumping] else ""
         taken_back = "" if back is None else f" As before again since {_named(back)}."
         index = versions.index(jumping) if jumping in versions else 0
         before = versions[index - 1] if index else None
+        commit = _named(rows[chosen[0]], known_users.get(jumping))
         symptoms.append(
             Symptom(
                 is_problem=True,
-                sentence=f"At {_named(rows[chosen[0]])}: {'; '.join(rules[:_MOST_RULES])}{more}.{taken_back}",
+                sentence=f"At {commit}: {'; '.join(rules[:_MOST_RULES])}{more}.{again}{taken_back}",
                 hint=Hint("table.anomalies") if before is None else hint_of_change(before, jumping, can_diff_rows),
-                versions=(jumping,),
+                versions=(jumping, *runs[jumping]),
                 repaired=None if back is None else back["version"],
             )
         )
-    if others := tuple(sorted(newest_first[_MOST_JUMPS:])):
+    if others := tuple(sorted(at for first in newest_first[_MOST_JUMPS:] for at in (first, *runs[first]))):
         sentence = f"Numbers jump at {pluralize(len(others), 'more version')}: {runs_text(runs_of(others))}."
         hint = Hint("table.anomalies")
         symptoms.append(Symptom(is_problem=True, sentence=sentence, hint=hint, versions=others))
     return tuple(symptoms)
 
 
-def _named(row: Mapping[str, object]) -> str:
-    """Return the version of a row of ANOMALIES, with the operation or the kind of its commit."""
+def _runs(
+    by_version: Mapping[int, Sequence[int]],
+    rows: Sequence[Mapping[str, object]],
+    versions: Sequence[int],
+    repairs: Mapping[int, int],
+) -> dict[int, list[int]]:
+    """Return versions at which numbers jump, with those that follow at which the same ones go on to, ascending."""
+    runs: dict[int, list[int]] = {}
+    ways: dict[int, set[object]] = {}
+    for version, chosen in sorted(by_version.items()):
+        ways[version] = {str(rows[at]["rule"]).partition(" by ")[0] for at in chosen if at not in repairs}
+        first = next(reversed(runs), None)
+        last = first if first is None else [first, *runs[first]][-1]
+        follows = last is not None and version in versions and versions[versions.index(version) - 1] == last
+        if first is not None and follows and ways[version] and ways[version] <= ways[first]:
+            runs[first].append(version)
+        else:
+            runs[version] = []
+    return runs
+
+
+def _named(row: Mapping[str, object], user: str | None = None) -> str:
+    """Return the version of a row of ANOMALIES, with the operation or the kind of its commit, and who made it."""
     word = row["operation"] or row["kind"]
-    return f"version {row['version']}" + (f" ({sanitize(str(word))})" if word else "")
+    is_name = user is not None and user == short_user(user)
+    author = f" by {truncate(sanitize(str(user)), _LONGEST_USER)}" if user and is_name else ""
+    return f"version {row['version']}" + (f" ({sanitize(str(word))}{author})" if word else "")
 
 
 def _repairs(rows: Sequence[Mapping[str, object]]) -> Iterator[tuple[int, int]]:

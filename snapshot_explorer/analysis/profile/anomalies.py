@@ -270,8 +270,8 @@ def _medians(sizes: Floats, window: int) -> tuple[Ints, Floats]:
 def _sentence(series: _Series, *, change: float, usual: float) -> str:
     measure = {"null_rate": "null rate", "size_bytes": "bytes"}.get(series.measure, series.measure)
     subject = measure if series.column is None else f"{measure} of {sanitize(series.column)}"
-    before = f"usually by {_amount(series, usual)}" if usual else "and usually does not change"
-    return f"{subject} {'rose' if change > 0 else 'fell'} by {_amount(series, abs(change))}, {before}"
+    before = f"usual change: {_amount(series, usual)}" if usual else "it usually does not change"
+    return f"{subject} {'rose' if change > 0 else 'fell'} by {_amount(series, abs(change))} ({before})"
 
 
 def _amount(series: _Series, change: float) -> str:

@@ -7,8 +7,7 @@ import pyarrow as pa
 
 from snapshot_explorer.analysis.rows import Bisection
 from snapshot_explorer.core.hints import Message
-from snapshot_explorer.core.text import pluralize
-from snapshot_explorer.view.commits import short_user
+from snapshot_explorer.core.text import pluralize, short_user
 from snapshot_explorer.view.dispatch import depict, draw
 from snapshot_explorer.view.drawing import Code, Drawing, Grid, Line, Pairs, fact_line
 from snapshot_explorer.view.figures import Picture
@@ -71,7 +70,7 @@ def _facts(bisection: Bisection) -> list[tuple[str, object]]:
     commit = bisection.commit
     facts: list[tuple[str, object]] = []
     if commit is not None:
-        done = [commit.kind, commit.operation, f"by {commit.user}" if commit.user else None]
+        done = [commit.kind, commit.operation, f"by {short_user(commit.user)}" if commit.user else None]
         of_version = "" if bisection.gap is None else f" of {bisection.version}"
         facts += [
             ("first version", bisection.first),

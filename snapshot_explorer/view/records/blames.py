@@ -8,8 +8,7 @@ import pyarrow as pa
 
 from snapshot_explorer.analysis.rows import Blame
 from snapshot_explorer.arrow.value_text import format_cell, truncate
-from snapshot_explorer.core.text import pluralize
-from snapshot_explorer.view.commits import short_user
+from snapshot_explorer.core.text import pluralize, short_user
 from snapshot_explorer.view.dispatch import depict, draw
 from snapshot_explorer.view.drawing import Code, Drawing, Grid, Line, fact_line
 from snapshot_explorer.view.figures import Picture

@@ -49,10 +49,13 @@ def _result(result: CheckResult) -> Drawing:
 
 @draw.register
 def _health(health: Health) -> Drawing:
-    """What went wrong, the verdict, sizes and thresholds, findings, advice, the worst partitions."""
+    """What went wrong, the worst of it as the title, then the verdict, sizes and thresholds, findings, partitions."""
     parts: list[Part] = []
-    for symptom in health.symptoms:
-        parts += [Line(symptom.sentence), Code(Message(symptom.hint))]
+    problems = [symptom.sentence for symptom in health.symptoms if symptom.is_problem]
+    for at, symptom in enumerate(health.symptoms):
+        parts += [*([Line(symptom.sentence)] if at or not problems else []), Code(Message(symptom.hint))]
+    if problems:
+        parts.append(Line(f"{problem_count(health)}."))
     if health.symptoms:
         parts.append(Line("Maintenance of the version:"))
     parts.append(Line(health.verdict))
@@ -62,10 +65,11 @@ def _health(health: Health) -> Drawing:
         is_keyed = any(symptom.hint.verb == "snapshot.duplicates" for symptom in health.symptoms)
         parts.append(Line(_VALUES_NOT_CHECKED if is_keyed else _NOT_CHECKED, is_faint=True))
     heading = f"Health of {health.name} at version {health.version}"
-    return Drawing(title=f"{heading}: {_answer(health)}" if health.symptoms else heading, parts=tuple(parts))
+    answer = f"{heading}: {problem_count(health)}" if health.symptoms else heading
+    return Drawing(title=Message(f"{health.name}: ", problems[0]) if problems else answer, parts=tuple(parts))
 
 
-def _answer(health: Health) -> str:
+def problem_count(health: Health) -> str:
     """Return how many things there are to look at, and how much is unknown."""
     is_urgent = any(item.state == "act" for item in health.evaluated)
     states = [symptom.is_problem for symptom in health.symptoms]

@@ -8,8 +8,9 @@ from typing import Any
 import pyarrow as pa
 
 from snapshot_explorer.analysis.health import RHYTHM_RULE, span
-from snapshot_explorer.arrow.value_text import DRAWN
+from snapshot_explorer.arrow.value_text import DRAWN, truncate
 from snapshot_explorer.core.hints import Hint, Message, join
+from snapshot_explorer.core.safe_text import sanitize
 from snapshot_explorer.core.text import format_size, format_utc, pluralize
 from snapshot_explorer.lake import Lake, LakeSnapshot
 from snapshot_explorer.lake.overview import STATES, LakeOverview
@@ -23,8 +24,8 @@ _EXPLAINED = 50
 """The maximum number of tables whose problems are written out below the overview; the frame has all."""
 _LOST = 0.2
 """The share of its rows whose loss is in the first sentence."""
-_MOST_LOST = 3
-"""The maximum number of tables that this sentence names."""
+_MOST_NAMED, _LONGEST_NAME = 3, 40
+"""The maximum number of tables of a kind that this sentence names, and of characters of a name."""
 _BARS = "▁▂▃▄▅▆▇█"
 _UNCHECKED = {
     "unreadable": "versions that cannot be loaded",
@@ -120,14 +121,24 @@ def _overview(overview: LakeOverview) -> Drawing:
 
 
 def _answer(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return how many tables are late, cannot be read or lost many rows, as a sentence; empty if none is known to."""
-    late = sum(row["rhythm"] == "late" for row in rows)
-    unread = sum(row["problem"] is not None for row in rows)
+    """Return which tables are late, cannot be read or lost many rows, as a sentence; empty if none is known to."""
+    late = [str(row["name"]) for row in rows if row["rhythm"] == "late"]
+    unread = [str(row["name"]) for row in rows if row["problem"] is not None]
     lost = sorted((share, str(row["name"])) for row in rows if (share := _lost_share(row)) >= _LOST)[::-1]
-    parts = [f"{late:,} late"] * bool(late) + [f"{unread:,} cannot be read"] * bool(unread)
-    parts += [f"{name} lost {share:.0%} of its rows" for share, name in lost[:_MOST_LOST]]
-    parts += [f"{len(lost) - _MOST_LOST:,} more lost rows"] if len(lost) > _MOST_LOST else []
+    parts = [
+        f"{len(names):,} {what} ({_first(names)})"
+        for what, names in (("late", late), ("cannot be read", unread))
+        if names
+    ]
+    parts += [f"{name} lost {share:.0%} of its rows" for share, name in lost[:_MOST_NAMED]]
+    parts += [f"{len(lost) - _MOST_NAMED:,} more lost rows"] if len(lost) > _MOST_NAMED else []
     return f"Of {pluralize(len(rows), 'table')}: {', '.join(parts)}." if parts else ""
+
+
+def _first(names: Sequence[str]) -> str:
+    """Return the first of some names, and how many more there are."""
+    more = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
+    return f"{', '.join(truncate(sanitize(name), _LONGEST_NAME) for name in names[:_MOST_NAMED])}{more}"
 
 
 def _lost_share(row: Mapping[str, Any]) -> float:

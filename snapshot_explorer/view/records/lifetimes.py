@@ -8,7 +8,7 @@ from snapshot_explorer.history.lifetimes import FileLifetimes
 from snapshot_explorer.view.dispatch import depict, draw, drawing_of
 from snapshot_explorer.view.drawing import Drawing, Grid, Line
 from snapshot_explorer.view.figures import Picture
-from snapshot_explorer.view.totals import totals_figure
+from snapshot_explorer.view.profiles import totals_figure
 from snapshot_explorer.view.tracks.file_lifetimes import file_tracks, partition_heat
 from snapshot_explorer.view.tracks.heat_map import heat_map_figure
 from snapshot_explorer.view.tracks.tracks import TracksPicture

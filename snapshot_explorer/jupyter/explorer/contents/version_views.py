@@ -14,10 +14,11 @@ from snapshot_explorer.core.safe_text import sanitize
 from snapshot_explorer.history import history_of
 from snapshot_explorer.jupyter.explorer.contents.commit_list import commit_rows
 from snapshot_explorer.jupyter.explorer.contents.grid_rows import grid_rows
-from snapshot_explorer.jupyter.explorer.contents.view_requests import PAGE, ViewResult, page_rows
+from snapshot_explorer.jupyter.explorer.contents.view_requests import PAGE, ViewResult
 from snapshot_explorer.jupyter.explorer.state import READS
 from snapshot_explorer.jupyter.zones import local_text
 from snapshot_explorer.view import Drawing, Grid, Line, Pairs, drawing_of
+from snapshot_explorer.view.records.health import problem_count
 from snapshot_explorer.view.stored_details import stored_details, writer_facts
 
 if TYPE_CHECKING:
@@ -172,6 +173,7 @@ def health(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
             found = cache.table.health()
             return ViewResult(
                 drawing=drawing_of(found),
+                answer=problem_count(found),
                 findings=found.symptoms,
                 code=f"{request.name}.health()",
                 source=cache.cited(cache.table.current.version),
@@ -247,13 +249,12 @@ def _readability(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
         Line("Versions that can be loaded, newest first:"),
         Grid(_runs(readability), noun="runs", limit=PAGE),
     ]
-    page, pages = page_rows(readability, request.page)
-    parts += [Line("Version by version, by what is there of its files:"), Grid(page, noun="versions", limit=PAGE)]
+    parts += [Line("Version by version, by what is there of its files:")]
     return ViewResult(
         drawing=Drawing(title=f"What of {cache.table.name} can be read", parts=tuple(parts)),
         code=f"{request.name}.verify().versions",
         source=cache.cited(cache.table.current.version),
-        pages=pages,
+        grid=grid_rows(readability, noun="versions"),
     )
 
 
