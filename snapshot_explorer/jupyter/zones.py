@@ -1,4 +1,4 @@
-"""Times in addition to UTC: in a zone that the user chose, and as the time since then."""
+"""Times in addition to UTC, in a zone that the user chose."""
 
 from __future__ import annotations
 
@@ -6,9 +6,6 @@ from datetime import UTC, datetime, tzinfo
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from snapshot_explorer.core.errors import InvalidArgumentError
-from snapshot_explorer.core.text import pluralize
-
-_UNITS = (("day", 86_400), ("hour", 3_600), ("minute", 60))
 
 
 def zone_of(name: str) -> tzinfo | None:
@@ -32,15 +29,3 @@ def local_text(time: datetime, name: str) -> str:
         return ""
     local = time.astimezone(zone)
     return f"{local:%Y-%m-%d %H:%M:%S} {name if name != 'local' else local.tzname()}"
-
-
-def ago(time: datetime, now: datetime) -> str:
-    """Return how long ago a time was, in its largest unit."""
-    seconds = (now - time).total_seconds()
-    if seconds < 0:
-        return "in the future"
-    for word, length in _UNITS:
-        count = int(seconds // length)
-        if count:
-            return f"{pluralize(count, word)} ago"
-    return "just now"

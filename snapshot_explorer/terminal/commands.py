@@ -180,8 +180,8 @@ def overview(others: Sequence[str]) -> str:
     groups.append(("To begin, and elsewhere", list(others)))
     edge = max(len(question) for question, _ in groups)
     lines = [
-        f"{_RUN} PATH              what a table is and its newest commits, or the tables below a folder; only reads",
-        f"{_RUN} COMMAND PATH ...  a command of these; COMMAND --help explains it, --json prints JSON",
+        f"{_RUN} PATH              a table, or the tables below a folder; only reads",
+        f"{_RUN} COMMAND PATH ...  one of these; --help explains, --json is JSON",
     ]
     return "\n".join([*lines, *(f"  {question:{edge}}  {', '.join(items)}" for question, items in groups)])
 

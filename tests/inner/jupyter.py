@@ -12,6 +12,7 @@ from snapshot_explorer.jupyter.explorer.contents.distributions import distributi
 from snapshot_explorer.jupyter.explorer.contents.grid_rows import (
     Arrangement,
     arrange_rows,
+    brushed_condition,
     grid_rows,
     page_of,
     with_json,

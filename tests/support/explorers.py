@@ -104,3 +104,10 @@ def messages_to_the_page():
 
     with mock.patch.object(comm, "create_comm", Kept):
         yield sent
+
+
+def head_of(explorer):
+    """Return what the head of an explorer's page says, in a line."""
+    page = explorer.page
+    name = " ".join(page[part] for part in ("name", "format", "path"))
+    return " \N{MIDDLE DOT} ".join([name, *page["facts"], page["problem"]])

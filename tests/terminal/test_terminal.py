@@ -244,13 +244,17 @@ def test_the_demo_has_every_sample_and_names_them(capsys):
     assert "Did you mean orders?" in capsys.readouterr().err
 
 
-def test_help_and_explore_answer_in_a_terminal(capsys, orders):
+def test_help_and_explore_answer_in_a_terminal(capsys, monkeypatch, orders):
     assert main(["help"]) == 0
     assert capsys.readouterr().out.count("\n") == 10
     assert main(["help", "log"]) == 0
     assert capsys.readouterr().out.startswith("snapshot-explorer log PATH")
+    monkeypatch.setenv("COLUMNS", "80")
     assert main(["explore", str(orders)]) == 0
     shown = capsys.readouterr().out
+    *picture, page = shown.splitlines()
+    assert max(map(len, picture)) == 80
+    assert page == f"As a page that needs no Python: snapshot-explorer {orders} --html orders.html"
     assert "A picture of the explorer." in shown
     assert "Run this in a notebook for the explorer itself." in shown
     assert main(["explore", f"{orders}/nothing"]) == 2

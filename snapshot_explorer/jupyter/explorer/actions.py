@@ -6,7 +6,6 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from snapshot_explorer.core.text import format_utc
 from snapshot_explorer.jupyter.cost import Cost
 from snapshot_explorer.jupyter.explorer.contents import rows
 from snapshot_explorer.jupyter.explorer.contents.view_requests import ViewRequest, ViewResult
@@ -77,33 +76,22 @@ def trace(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
     )
 
 
-def repair(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
-    """Return the statement that puts back rows of the condition, or all without one, as at A. Reads rows that differ.
+def repair(cache: SnapshotCache, request: ViewRequest, *, target: str) -> ViewResult:
+    """Return the statement that puts back rows of the condition, or all without one. Reads rows that differ.
 
     Later rows that it would undo come first.
+
+    Args:
+        target: `to` for the rows as at A, `undo` for those that the commit of B removed or changed, and no later one.
     """
-    to, where, key = request["a"], request["rows_where"], list(request["key"]) or None
-    options: dict[str, Any] = {"where": where, "key": key if where else None, "name": request["repair_name"]}
-    options = {name: value for name, value in options.items() if value}
-    result = cache.table.repair(to, **options)
-    arguments = [f"to={to}", *(f"{name}={value!r}" for name, value in options.items())]
-    return ViewResult(
-        drawing=_without_call(drawing_of(result)),
-        code=f"{request.name}.repair({', '.join(arguments)})",
-        source=cache.cited(to, result.version),
-    )
-
-
-def undo(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
-    """Return the statement that undoes the commit of B, for rows of the condition or all, and no later commit."""
-    version, where, key = request["b"], request["rows_where"], list(request["key"]) or None
+    version, where = request["a" if target == "to" else "b"], request["rows_where"]
+    key = list(request["key"]) if where or target == "undo" else None
     options: dict[str, Any] = {"where": where, "key": key, "name": request["repair_name"]}
-    options = {name: value for name, value in options.items() if value}
-    result = cache.table.repair(undo=version, **options)
-    arguments = [f"undo={version}", *(f"{name}={value!r}" for name, value in options.items())]
+    options = {target: version} | {name: value for name, value in options.items() if value}
+    result = cache.table.repair(**options)
     return ViewResult(
         drawing=_without_call(drawing_of(result)),
-        code=f"{request.name}.repair({', '.join(arguments)})",
+        code=f"{request.name}.repair({', '.join(f'{name}={value!r}' for name, value in options.items())})",
         source=cache.cited(result.to, result.version),
     )
 
@@ -123,8 +111,8 @@ def _without_call(drawing: Drawing) -> Drawing:
 _ACTIONS: Mapping[str, Callable[[SnapshotCache, ViewRequest], ViewResult]] = {
     "blame": blame,
     "trace": trace,
-    "repair": repair,
-    "undo": undo,
+    "repair": partial(repair, target="to"),
+    "undo": partial(repair, target="undo"),
 }
 
 
@@ -222,9 +210,13 @@ class Bisector(Action):
         self.view.busy(f"{self._announcement} {text}".strip())
 
     def _show(self, bisection: Bisection, *, source: str) -> None:
-        answer, *more = _sentences(bisection)
+        drawing = _without_call(drawing_of(bisection))
+        lines = [] if bisection.version is None else [Line(f"B is set to version {bisection.version}.")]
+        if len(bisection.evaluated) < len(bisection.versions):
+            lines += [Line("The search ends at B.")] if bisection.version is None else []
+            lines += [Line("Press Bisect again to evaluate every version.")]
         result = ViewResult(
-            drawing=Drawing(title=answer, parts=(Line(" ".join(more)),) if more else ()),
+            drawing=replace(drawing, parts=(*lines, *drawing.parts)),
             code=self._context.name + bisection.call.removeprefix(bisection.open_expression),
             source=source,
             tracks=tracks_of(bisection),
@@ -232,36 +224,6 @@ class Bisector(Action):
         self.view.show(result)
         if bisection.version is not None:
             self._on_commit(bisection.version)
-
-
-def _sentences(bisection: Bisection) -> list[str]:
-    """Return the result of a bisection as sentences, the answer first."""
-    evaluated = len(bisection.evaluated) - len(bisection.skipped)
-    how = f"{evaluated:,} of {len(bisection.versions):,} versions were evaluated."
-    is_all = len(bisection.evaluated) == len(bisection.versions)
-    again = [] if is_all else ["Press Bisect again to evaluate every version."]
-    if bisection.holds_at_good:
-        return [f"{bisection.answer}.", *bisection.notes]
-    if bisection.version is None:
-        advice = ["The search ends at B: move B to a version where it holds."]
-        return [
-            f"{bisection.answer}.",
-            how,
-            *(advice if evaluated < len(bisection.versions) else []),
-            *bisection.notes[-1:],
-            *again,
-        ]
-    commit = bisection.commit
-    facts = [] if commit is None else [commit.operation or commit.kind, f"by {commit.user}" if commit.user else ""]
-    facts += [f"at {format_utc(commit.committed_at)}"] if commit is not None and commit.committed_at else []
-    words = " ".join(word for word in facts if word)
-    before = [] if bisection.last_good is None else [f"At version {bisection.last_good} it does not hold."]
-    if bisection.gap is None and bisection.last_good is not None:
-        once = ", if it changes only once" if bisection.assumes_one_change else ""
-        first = f"{bisection.condition} holds first at version {bisection.version}{once}{', ' if words else ''}{words}."
-    else:
-        first = f"{bisection.answer}."
-    return [first, *before, how, f"B is set to version {bisection.version}.", *bisection.notes, *again]
 
 
 class Loader(Action):

@@ -6,6 +6,8 @@ import re
 from bisect import bisect_left, bisect_right
 from dataclasses import replace
 from functools import partial
+from shlex import quote
+from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any, get_args, overload
 
 import anywidget
@@ -42,7 +44,7 @@ from snapshot_explorer.jupyter.explorer.page.files import FILE_FORMATS, file_byt
 from snapshot_explorer.jupyter.explorer.page.scripts import packed_script, text_of
 from snapshot_explorer.jupyter.explorer.page.static_view import (
     head,
-    newest_commit,
+    late_text,
     shown_later_html,
     skeleton_html,
     static_html,
@@ -63,7 +65,6 @@ from snapshot_explorer.jupyter.explorer.reading import (
 from snapshot_explorer.jupyter.explorer.recording import Recorder
 from snapshot_explorer.jupyter.explorer.state import (
     COMPARED,
-    FILE_ORDERS,
     FILE_VIEWS,
     FILTERS,
     HEALTH,
@@ -78,6 +79,7 @@ from snapshot_explorer.lake import Lake
 from snapshot_explorer.results.outputs import new_output_path, output_file
 from snapshot_explorer.view.commits import STYLES, with_totals
 from snapshot_explorer.view.palette import KIND_COLORS
+from snapshot_explorer.view.text import WIDTH
 from snapshot_explorer.view.timeline.columns import timeline_columns
 from snapshot_explorer.view.timeline.figure import timeline
 
@@ -105,24 +107,9 @@ _STILL_DELAY = 1.0
 """Seconds after a message from a page before the static picture is updated."""
 _STILL_SECONDS = 5.0
 """The maximum time that the static picture waits for reads."""
-_SETTABLE = (
-    *("pinned", "tab", "part", "measure", "anomalies", "zone", *FILTERS, "carried", "compared", "row_kind"),
-    *(
-        "hide_unchanged",
-        "key",
-        "other",
-        "rows_where",
-        "repair_name",
-        "health",
-        "engine",
-        "types",
-        "columns",
-        "where",
-        "load_limit",
-    ),
-    *("variable", "partition", "level", "older_than", "file_view", "missing"),
-    *("file_order", "descending", "statistics", "keep", "keep_last", "follow", "playing"),
-)
+_NOT_SETTABLE = {"a", "b", "window", "manifest", "rows_read", "rows_counted", "sort", "sort_descending", "files_read"}
+_NOT_SETTABLE |= {"interval", "versions", "readable", "commits", "with_recorded_times", "note"}
+_SETTABLE = tuple(name for name in ExplorerState.class_trait_names() if name not in _NOT_SETTABLE)
 """The traits of the state that a page sets and shows."""
 _RECORDED = {*_SETTABLE, "sort", "sort_descending"} - {"pinned", "part", "follow", "playing", *FILTERS}
 """The traits of the state that `to_html` takes over; pins and filters are set in the page."""
@@ -140,7 +127,6 @@ _CHOICES = {
     "row_kind": ROW_KINDS,
     "health": HEALTH,
     "level": LEVELS,
-    "file_order": FILE_ORDERS,
     "engine": ENGINES,
     "formats": FILE_FORMATS,
 }
@@ -178,7 +164,7 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
     """A table's history to explore interactively: a timeline, two markers A and B, and views of both.
 
     `state` contains every choice: setting a trait has the effect of a click. Reading happens on other threads; `wait`
-    returns when nothing is being read. `close` stops everything. `head`, `views` and `code` return its content, and
+    returns when nothing is being read. `close` stops everything. `views` and `code` return its content, and
     `receive` handles the requests of a page.
     """
 
@@ -275,13 +261,6 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
         """
         return self._views.by_place | {place: action.view for place, action in self._actions.items()}
 
-    @property
-    def head(self) -> str:
-        """Return the head of the page: a line of facts about the table."""
-        newest = None if self._log is None else newest_commit(self._log, self.state.zone)
-        parts = [*self._lines(), *([newest] if newest else []), *([self.problem] if self.problem else [])]
-        return " \N{MIDDLE DOT} ".join(sanitize(part) for part in parts)
-
     def wait(self, seconds: float = 60) -> Explorer:
         """Return the explorer when nothing is being read; for cells, scripts and tests.
 
@@ -347,7 +326,7 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
 
     def load(self) -> None:
         """Load the rows of B into the variable; a large read, or replacing another variable, must be confirmed."""
-        self._loader.load(self._views.request("load", LOADS))
+        self._loader.load(self._views.request(LOADS))
 
     @property
     def code(self) -> str:
@@ -478,9 +457,12 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
         return f"Explorer(path={self.table.path!r}, a={self.state.a}, b={self.state.b})"
 
     def __str__(self) -> str:
-        """Return the explorer's current content as text: `print(explorer)` draws it in a terminal."""
+        """Return the explorer's current content as text, as wide as the terminal, and how to get it as a page."""
         self._work.wait(_STILL_SECONDS)
-        return static_text(self._drawing())
+        file = quote(sanitize(f"{self.table.name}.html"))
+        page = f"As a page that needs no Python: snapshot-explorer {quote(sanitize(self.table.path))} --html {file}"
+        room = min(WIDTH, get_terminal_size((WIDTH, 0)).columns)
+        return f"{static_text(self._drawing(), room=room)}\n{page}"
 
     # Requests of a page
 
@@ -499,7 +481,6 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
             "commits": self._send_commits,
             "grid": self._receive_grid,
             "columns": self._show_columns,
-            "turn": self._turn,
             "open": self._open_manifest,
             "finding": self._open_finding,
             "expect": self._expect,
@@ -600,11 +581,6 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
 
     def _show_note(self, sentence: str) -> None:
         self.state.note = sentence
-
-    def _turn(self, turn: object) -> None:
-        match turn:
-            case [str(place), int(by)] if place in self._views.by_place and abs(by) == 1:
-                self.state.turn(place, by)
 
     def _cancel(self, place: object) -> None:
         """Stop the read of a place; keep its content."""
@@ -723,6 +699,8 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
         """Show a view that has changed, and in the timeline what it found: missing files, and counts of rows."""
         if place == "health" and self._findings:
             self._problems = sum(finding.is_problem is True for finding in self._findings)
+            self._facts.findings = self._findings
+            self._draw()
         self._send_view()
         if place in ("rows", "health"):
             self._send_page()
@@ -749,6 +727,7 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
             + (f" branch {sanitize(self.table.current.branch)}" if self.table.current.branch else ""),
             "path": sanitize(self.table.path),
             "facts": lines[1:],
+            "late": "" if log is None else late_text(log),
             "newest": None if times[0] is None else int(times[0].timestamp() * 1000),
             "problem": sanitize(self.problem),
             "note": sanitize(state.note),
@@ -758,7 +737,6 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
             "counts": self._counts(),
             "expected": sanitize("\n\n".join(item.to_toml() for item in history_of(self.table).open_branch.expected)),
             "markers": ["" if version is None else str(version) for version in (state.a, state.b)],
-            "ends": [str(version) for version in (*state.versions[:1], *state.versions[-1:])],
             "count": len(state.versions),
             "state": {name: getattr(state, name) for name in _SETTABLE},
             "defaults": {name: state.traits()[name].default_value for name in FILTERS},
@@ -773,7 +751,7 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
     def _send_view(self) -> None:
         state = self.state
         if state.tab == "data" and state.b is not None:
-            load = {"line": sanitize(load_code(self._views.request("load", LOADS)))}
+            load = {"line": sanitize(load_code(self._views.request(LOADS)))}
         else:
             load = {}
         is_of_rows = state.tab in ("data", "rows")
@@ -942,9 +920,14 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
         self.send({"save": f"{name}.{file_format}"}, [content])
 
     def _row_opened(self, opens: Opens, choice: str) -> None:
-        """Open the condition or the version of a row that was clicked."""
+        """Open the condition or the version of a row that was clicked, or filter by bars that were brushed."""
         if opens == "blame":
             self.state.rows_where = choice
+        elif opens == "where":
+            where = self.state.where
+            self.state.where = (
+                f"({where}) and {choice}" if " or " in where.lower() else " and ".join(filter(None, (where, choice)))
+            )
         else:
             self._set_marker("b", int(choice))
 

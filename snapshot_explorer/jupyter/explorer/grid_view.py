@@ -15,6 +15,7 @@ from snapshot_explorer.jupyter.explorer.contents.grid_rows import (
     GridRows,
     Opens,
     arrange_rows,
+    brushed_condition,
     full_text,
     page_of,
 )
@@ -75,10 +76,12 @@ class GridView:
             "sample": _sample_note(len(rows.rows), rows),
             "isOrdered": rows.read is not None,
             "total": total,
+            "described": len(rows.rows),
             "count": min(total if self._order is None else len(self._order), MOST_ROWS),
             "how": asdict(how),
             "error": error,
             "opens": _HINTS[rows.opens] if rows.opens and self._on_open else "",
+            "isBrushed": rows.read is not None and self._on_open is not None,
             "page": page_of(rows, self._order, 0),
         }
 
@@ -100,12 +103,12 @@ class GridView:
         """Handle a request of a page, and return the answer if there is one; an invalid request changes nothing.
 
         Args:
-            message: `need` (where a page of rows starts), `arrange` (sort and filter), `open` (a row) or `inspect` (a
-                row and a column).
+            message: `need` (where a page of rows starts), `arrange` (sort and filter), `open` (a row), `inspect` (a row
+                and a column) or `brush` (a column, and the first and the last of its bars; or one of its top values).
         """
         if self._rows is None or not isinstance(message, dict):
             return None
-        start, how, row, cell = (message.get(name) for name in ("need", "arrange", "open", "inspect"))
+        start, how, row, cell, bars = (message.get(name) for name in ("need", "arrange", "open", "inspect", "brush"))
         if _is_place(start):
             part, index = self._part_of(start)
             return {"page": page_of(part, self._order, index) | {"start": start}} if part is not None else None
@@ -115,7 +118,17 @@ class GridView:
             self._open(row)
         elif isinstance(cell, list):
             return self._inspected(cell)
+        elif isinstance(bars, list) and len(bars) == 3 and all(map(_is_place, bars)):  # noqa: PLR2004 - a column and two bars
+            self._brush(*bars)
         return None
+
+    def _brush(self, column: int, first: int, last: int) -> None:
+        """Filter by the bars of a column's histogram, or by one of its top values."""
+        rows = self._rows
+        if rows is None or rows.read is None or self._on_open is None or column >= len(rows.columns):
+            return
+        if condition := brushed_condition(rows.rows, column, first, last):
+            self._on_open("where", condition)
 
     def _part_of(self, row: int) -> tuple[GridRows | None, int]:
         """Return the part that contains a row, None if it has not been read, and the row's place in it."""

@@ -174,6 +174,7 @@ class Recorder:
             "page": {
                 **page,
                 "facts": [*page["facts"], f"recorded {datetime.now(UTC):%Y-%m-%d %H:%M} UTC"],
+                "late": "",
                 "choices": {**choices, "formats": []},
                 "state": state,
                 "counts": {name: count for name, count in page["counts"].items() if name in ("branches", "health")},
@@ -231,9 +232,7 @@ class Recorder:
         content, result = view.content, view.result
         if result is None:
             return content, None
-        content |= {"pages": 1, "isAnnouncement": False, "isLive": False, "columns": [], "choices": []}
-        if result.pages > 1:
-            content["parts"] += [{"line": f"Recorded: the first of {result.pages:,} pages.", "faint": True}]
+        content |= {"isAnnouncement": False, "isLive": False, "columns": []}
         if content["headline"]:
             content["headline"] |= {"canCount": False}
         if result.grid is not None and content["grid"]:
@@ -242,7 +241,15 @@ class Recorder:
             of_all = result.grid.sample or f"{grid['total']:,} {grid['noun']}"
             is_part = count < grid["total"] or result.grid.sample
             more = {"sample": f"Recorded: the first {count:,} of {of_all}."} if is_part else {}
-            content["grid"] = {**grid, "count": count, "ranks": ranks, "isOrdered": False, "opens": "", **more}
+            content["grid"] = {
+                **grid,
+                "count": count,
+                "ranks": ranks,
+                "isOrdered": False,
+                "isBrushed": False,
+                "opens": "",
+                **more,
+            }
         return content, result
 
     def _note(self, listed: int, versions: Sequence[int], pairs: Sequence[tuple[int, int]]) -> str:

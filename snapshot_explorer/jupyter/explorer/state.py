@@ -39,15 +39,9 @@ READS: Mapping[str, tuple[str, ...]] = {"verify": ("level",), "orphans": ("older
 """The parts of the health that read much, which a button starts, and the traits that each depends on."""
 FILE_VIEWS = ("list", "lifetimes", "partitions", "actions", "slices")
 """Views of files; the last two are pictures of metadata tables, which few formats have."""
-FILE_ORDERS = ("path", "partition", "bucket", "level", "rows", "size_bytes", "added_version")
 FILTERS = ("kind", "operation", "user", "text", "since", "until", "maintenance", "recorded_times")
 WINDOW = 300
 """Versions that the timeline shows at first, the newest ones."""
-_DEPENDS = {
-    "manifests": ("a", "b", "carried"),
-    "health": ("b", "health", "keep", "keep_last"),
-}
-"""Places whose rows have pages, and the traits that they depend on: when one changes, the first page is shown."""
 
 
 class ExplorerState(HasTraits):
@@ -98,8 +92,6 @@ class ExplorerState(HasTraits):
     )
     missing = Bool(default_value=False, help="Whether files are looked for, to mark those that are missing.")
     partition = Unicode("", help="Only files of partitions that contain this text.")
-    file_order = Enum(FILE_ORDERS, "path", help="The column that files are sorted by.")
-    descending = Bool(default_value=False, help="Whether files are sorted downwards.")
     statistics = Bool(default_value=False, help="Whether files are shown with the bounds of their values.")
     keep = Unicode("7d", help="The age up to which the retention what-if keeps versions.")
     keep_last = Int(0, min=0, help="The number of newest versions that it keeps at least; 0 for the table's setting.")
@@ -109,7 +101,6 @@ class ExplorerState(HasTraits):
     follow = Bool(default_value=False, help="Whether new commits are looked for every now and then.")
     interval = Float(5.0, min=0.2, help="Seconds between two looks.")
     playing = Bool(default_value=False, help="Whether B moves on by itself.")
-    pages = Dict(help="The page of rows that a place shows, from 0, where it is not the first.")
     versions = AnyTrait((), help="All versions that are known, ascending.")
     readable = AnyTrait((), help="Those of them that can be loaded, ascending.")
     commits = AnyTrait(frames.COMMITS.empty_table(), help="COMMITS of the versions, newest first.")
@@ -249,10 +240,6 @@ class ExplorerState(HasTraits):
             for name in FILTERS:
                 self.set_trait(name, self.traits()[name].default_value)
 
-    def turn(self, place: str, by: int) -> None:
-        """Turn the pages of a place."""
-        self.pages = self.pages | {place: max(0, self.pages.get(place, 0) + by)}
-
     def commit(self, version: int | None) -> pa.Table:
         """Return the row of COMMITS of a version; no row if it has not been read."""
         return self.commits.filter(pc.equal(self.commits["version"], version))
@@ -276,12 +263,6 @@ class ExplorerState(HasTraits):
             return None
         at = bisect_left(ascending, version) - 1 if by < 0 else bisect_right(ascending, version)
         return ascending[at] if 0 <= at < len(ascending) else None
-
-    @observe(*{name for names in _DEPENDS.values() for name in names})
-    def _first_pages(self, change: Bunch) -> None:
-        stale = {place for place, names in _DEPENDS.items() if change.name in names}
-        if stale & set(self.pages):
-            self.pages = {place: page for place, page in self.pages.items() if place not in stale}
 
     @observe("a")
     def _pin(self, _change: Bunch) -> None:

@@ -37,7 +37,7 @@ _VIEWS: dict[str, tuple[Callable[[SnapshotCache, ViewRequest], ViewResult], tupl
 }
 """The view of each place, and the traits of the state that it depends on."""
 _OF_PARTS = {
-    "list": ("b", "partition", "file_order", "descending", "statistics"),
+    "list": ("b", "partition", "statistics"),
     "lifetimes": ("missing",),
     "partitions": ("measure",),
     "health": ("b",),
@@ -77,15 +77,13 @@ class View:
         self.result: ViewResult | None = None
         self.error = ""
         self.sentence = ""
-        self.page = 0
         self._last: ViewResult | None = None
 
-    def show(self, result: ViewResult, *, page: int = 0) -> None:
+    def show(self, result: ViewResult) -> None:
         """Show the result of a read."""
         self.busy("")
         self.result = self._last = result
         self.error = self.sentence = ""
-        self.page = min(page, result.pages - 1)
         self.grid.show(result.grid)
         self._changed()
 
@@ -129,15 +127,12 @@ class View:
             "grid": self.grid.content,
             "code": sanitize(result.code),
             "source": sanitize(result.source),
-            "page": self.page,
-            "pages": result.pages,
             "isAnnouncement": result.is_announcement,
             "columns": [(sanitize(name), sanitize(dtype), is_shown) for name, dtype, is_shown in result.columns],
             "tiles": list(result.tiles),
             "tracks": dict(result.tracks),
             "heat": dict(result.heat),
             "isLive": result.is_live,
-            "choices": [sanitize(choice) for _, choice in result.choices],
         }
 
 
@@ -165,13 +160,12 @@ class Views:
         """Load every view again when it is next selected."""
         self._shown.clear()
 
-    def request(self, place: str, traits: tuple[str, ...]) -> ViewRequest:
-        """Return the request for a place in the present state."""
+    def request(self, traits: tuple[str, ...]) -> ViewRequest:
+        """Return a request with traits of the present state."""
         state = self._state
         return ViewRequest(
             name=self._context.name,
             values=dict(zip(traits, state.values(*traits), strict=True)),
-            page=state.pages.get(place, 0),
             commit=state.commit(state.b),
             commits=state.commits,
         )
@@ -221,7 +215,7 @@ class Views:
         view_of, traits = _VIEWS[place]
         if place in ("files", "health"):
             traits += _OF_PARTS.get(getattr(self._state, traits[0]), ())
-        request = self.request(place, traits)
+        request = self.request(traits)
 
         def run() -> ViewResult:
             with history_of(self._context.cache.table).table_format.storage.keeping_immutable():
@@ -232,7 +226,7 @@ class Views:
     def _load(self, place: str, offer: Callable[[Sequence[tuple[str, str]]], None] | None = None) -> None:
         request, run = self._reader(place)
         is_of_the_log = place in _OF_THE_LOG and "files_read" not in request.values
-        key = (request.values, request.page, id(self._state.commits) if is_of_the_log else None)
+        key = (request.values, id(self._state.commits) if is_of_the_log else None)
         view = self.by_place[place]
         if self._shown.get(place) == key:
             if offer is not None and view.result is not None and not self._context.work.is_busy(place):
@@ -241,7 +235,7 @@ class Views:
         self._shown[place] = key
 
         def done(result: ViewResult) -> None:
-            view.show(result, page=request.page)
+            view.show(result)
             if offer is not None:
                 offer(result.choices)
 

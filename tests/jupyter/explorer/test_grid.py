@@ -1,13 +1,14 @@
 """The grid of an explorer on the kernel's side: pages of text, order, filters, facts of columns, hostile messages."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
+import duckdb
 import pyarrow as pa
 import pytest
 
 from snapshot_explorer.errors import InvalidArgumentError
-from tests.inner.jupyter import Arrangement, GridView, arrange_rows, grid_rows, page_of, with_json
+from tests.inner.jupyter import Arrangement, GridView, arrange_rows, brushed_condition, grid_rows, page_of, with_json
 
 LARGE = 2**63 - 1
 ROWS = pa.table(
@@ -186,3 +187,25 @@ def test_nested_values_are_drawn_as_json_and_large_ones_as_before():
 
     assert drawn["at"].to_pylist() == ['{"lat":4611686018427387904,"names":["a",null]}']
     assert drawn["many"].type == rows["many"].type
+
+
+def test_the_condition_of_bars_selects_the_rows_that_they_count():
+    days = [datetime(2026, 1, 1, tzinfo=UTC) + timedelta(hours=at * at) for at in range(40)]
+    rows = pa.table({"id": [at * at for at in range(40)], "at": days, "price": [at / 7 for at in range(40)]})
+
+    for index, column in enumerate(grid_rows(rows, noun="rows").columns):
+        for first, last in ((0, 0), (2, 6), (15, 15)):
+            condition = brushed_condition(rows, index, first, last)
+            found = duckdb.sql(f"select count(*) from rows where {condition}").fetchall()
+            assert found == [(sum(column["bins"][first : last + 1]),)], condition
+    assert brushed_condition(rows, 0, 0, 15) == ""
+
+
+def test_a_column_of_text_has_its_top_values_and_the_share_of_nulls():
+    rows = pa.table({"shop": ["a", "b", "a", None, "c", "b", "a", None], "note": list("abcdefgh")})
+
+    shop, note = grid_rows(rows, noun="rows").columns
+
+    assert (shop["top"], shop["share"]) == ([("a", 3), ("b", 2)], 0.25)
+    assert (note["top"], note["share"]) == ([], 0)
+    assert brushed_condition(rows, 0, 1, 1) == "\"shop\" = 'b'"

@@ -2,12 +2,16 @@
 
 import base64
 import json
+import re
 import shutil
 
 import pyarrow as pa
 import pytest
 
+from snapshot_explorer import open_table, samples
+from snapshot_explorer.jupyter.explorer import Explorer
 from tests.inner.jupyter import GridView, grid_rows, script, text_of
+from tests.support.explorer_page import show
 
 EVIL = "<img src=x onerror=window.hit=1><b>bold</b>"
 OPEN = """async ([module, css, grid]) => {
@@ -105,3 +109,26 @@ def test_a_grid_scrolls_by_keyboard_sorts_filters_and_opens(grid):
     page.get_by_text("'x' is not a value of id").wait_for()
 
     assert opened == [("version", "999"), ("version", "0")]
+
+
+def test_bars_are_dragged_over_and_frequent_texts_are_clicked(chromium):
+    explorer = Explorer(open_table(samples.path("payments")), name="payments", variables={}).wait()
+    page = chromium.new_page(viewport={"width": 1280, "height": 900})
+    show(page, explorer)
+
+    page.get_by_role("tab", name="Data").click()
+    page.locator(".sx-top").first.click()
+    page.wait_for_function("document.querySelector('.sx-answer').textContent.includes(' match ')")
+    bars = page.locator("th", has_text="amount").locator(".sx-bins i")
+    first, last = bars.nth(2).bounding_box(), bars.nth(9).bounding_box()
+    page.mouse.move(first["x"] + 2, first["y"])
+    page.mouse.down()
+    page.mouse.move(last["x"] + 2, last["y"], steps=3)
+    assert page.locator(".sx-bins .sx-on").count() == 8
+    page.mouse.up()
+    page.wait_for_function("document.querySelector('[aria-label=Where]').value.includes('amount')")
+
+    assert re.fullmatch(r""""\w+" = '.+' and "amount" >= [\d.]+ and "amount" < [\d.]+""", explorer.state.where)
+    assert page.locator(".sx-error").count() == 0
+    page.close()
+    explorer.close()

@@ -127,7 +127,7 @@ def commit_is_found_in_two_clicks(notebook):
     hand.click("tab", "Data")
     hand.enter("Where", "amount < 0")
     hand.click("button", "Bisect")
-    notebook.says("amount < 0 holds first at version 8,")
+    notebook.says("amount < 0 holds first at version 8 of orders")
     assert (hand.clicks, hand.entries) == (2, 1)
 
 

@@ -50,9 +50,8 @@ def bisected(explorer):
 def test_few_rows_are_compared_at_once_with_changed_cells_marked(compared, orders):
     said, diff = shown_text(compared, "rows"), orders.diff_rows(7, 8)
 
-    counts = ", ".join(f"{count} {name}" for name, count in diff.counts.items())
-    assert said.startswith(f"Rows of version 7 and version 8: {counts}\n")
-    assert "Rows with the same order_id are the same row." in said
+    assert said.startswith("Row diff of orders: version 7 to 8: 16 rows updated\n")
+    assert " key order_id " in said
     assert len(changes(compared)) == sum(diff.counts.values())
     assert "67.04 → -67.04" in said
     names, rows = grid_of(compared, "rows")
@@ -106,7 +105,7 @@ def test_inserted_rows_have_no_column_to_hide(compared):
 def test_without_a_primary_key_columns_may_be_named_as_the_key(payments):
     payments.state.a, payments.state.tab = 5, "rows"
     payments.wait()
-    assert "Whole rows are compared: there is no primary key." in shown_text(payments, "rows")
+    assert "There is no primary key." in shown_text(payments, "rows")
     assert payments.view["suggestedKey"] == "payment_id"
     assert payments.code == "payments.diff_rows(5, 21)"
     assert payments.state.rows_where == ""
@@ -131,7 +130,7 @@ def test_versions_with_the_same_rows_are_reported_as_such(compared):
     compared.state.a = 8
     compared.wait()
 
-    assert shown_text(compared, "rows").startswith("Rows of version 8 and version 8: no row differs\n")
+    assert shown_text(compared, "rows").startswith("Row diff of orders: version 8 to 8: No row differs\n")
 
 
 def test_what_is_large_by_the_settings_is_announced_and_read_by_a_button(orders, shell):
@@ -141,17 +140,17 @@ def test_what_is_large_by_the_settings_is_announced_and_read_by_a_button(orders,
     explorer.wait()
 
     said = shown_text(explorer, "rows")
-    assert said.startswith("Rows of version 5 and version 18: not read yet\n")
+    assert said.startswith("Row diff of orders: version 5 to 18, not read\n")
     assert orders.diff_rows(5, 18, preview=True).announcement in " ".join(said.split())
     assert explorer.view["isAnnouncement"]
 
     pressed(explorer, "Compare rows")
-    assert "24 inserted, 16 deleted, 8 updated" in shown_text(explorer, "rows")
+    assert "24 rows inserted, 16 deleted, 8 updated" in shown_text(explorer, "rows")
     assert not explorer.view["isAnnouncement"]
 
     explorer.state.b = 17
     explorer.wait()
-    assert "not read yet" in shown_text(explorer, "rows")
+    assert ", not read" in shown_text(explorer, "rows")
     explorer.state.tab = "commit"
     explorer.close()
 
@@ -173,12 +172,12 @@ def test_comparing_rows_is_cancelled_and_can_be_requested_again(orders, shell, m
     explorer.wait()
 
     explorer.receive({"act": "compare rows"})
-    assert "not read yet" in shown_text(explorer, "rows")
+    assert ", not read" in shown_text(explorer, "rows")
     explorer.receive({"cancel": "rows"})
     explorer.wait()
 
     assert explorer.state.rows_read is None
-    assert "not read yet" in shown_text(explorer, "rows")
+    assert ", not read" in shown_text(explorer, "rows")
     assert explorer.view["isAnnouncement"]
     is_slow.append(False)
     pressed(explorer, "Compare rows")
@@ -326,7 +325,7 @@ def test_of_many_updated_rows_those_that_decide_what_is_hidden_are_named(tmp_pat
 def test_a_saved_notebook_shows_the_rows_that_differ(compared):
     said = str(compared)
 
-    assert "Rows of version 7 and version 8" in said
+    assert "Row diff of orders: version 7 to 8" in said
     assert "67.04 → -67.04" in said
     assert "orders.diff_rows(7, 8)" in said
 
@@ -427,8 +426,8 @@ def test_a_condition_is_bisected_and_the_result_is_b(explorer, orders):
     pressed(explorer, "Bisect")
 
     assert explorer.state.b == orders.bisect("amount < 0", bad=10).version == 8
-    assert "amount < 0 holds first at version 8, " in bisected(explorer)
-    assert "At version 7 it does not hold." in bisected(explorer)
+    assert "amount < 0 holds first at version 8 of orders" in bisected(explorer)
+    assert re.search("last version before\\s+7", bisected(explorer))
     assert explorer.view["bisected"]["code"] == "orders.bisect('amount < 0', bad=10)"
     assert explorer.view["bisected"]["source"].startswith(f"{orders.path}, version 1 of ")
     assert explorer.code.startswith("orders.at(8)")
@@ -459,14 +458,14 @@ def test_an_answer_that_assumes_something_says_so_and_the_button_then_evaluates_
     explorer.wait()
 
     pressed(explorer, "Bisect")
-    assert "name = 'bob' holds first at version 202, if it changes only once, " in bisected(explorer)
+    assert "name = 'bob' holds first at version 202 of big" in bisected(explorer)
     assert "at most 302 loads of name" in bisected(explorer)
     assert "Press Bisect again to evaluate every version." in bisected(explorer)
     assert {"not evaluated", "holds"} <= explorer.view["bisected"]["tracks"]["groups"].keys()
 
     pressed(explorer, "Bisect")
-    assert "name = 'bob' holds first at version 1, " in bisected(explorer)
-    assert "302 of 302 versions were evaluated." in bisected(explorer)
+    assert "name = 'bob' holds first at version 1 of big" in bisected(explorer)
+    assert "evaluated 302 of 302 versions" in bisected(explorer)
     assert "The condition changes 3 times: it holds at versions 1 to 21 and 202 to 301." in bisected(explorer)
     assert "Press Bisect again" not in bisected(explorer)
     assert explorer.view["bisected"]["code"] == "big.bisect(\"name = 'bob'\", every=True)"
@@ -479,7 +478,8 @@ def test_a_condition_that_holds_nowhere_leaves_b(explorer):
 
     pressed(explorer, "Bisect")
 
-    assert "amount > 1000000 holds at no version of orders. 18 of 18 versions were evaluated." in bisected(explorer)
+    assert "amount > 1000000 holds at no version of orders" in bisected(explorer)
+    assert "evaluated 18 of 18 versions" in bisected(explorer)
     assert explorer.state.b == 18
 
 
@@ -599,8 +599,7 @@ def test_b_is_compared_with_another_table(explorer, copy_of_orders, orders):
     diff = orders.diff_rows(8, 7)
 
     said = shown_text(explorer, "compare")
-    counts = ", ".join(f"{count} {name}" for name, count in diff.counts.items())
-    assert said.startswith(f"Rows of version 8 of orders and version 7 of copy: {counts}\n")
+    assert said.startswith("Row diff: version 8 of orders to 7 of copy: 16 rows updated\n")
     assert len(changes(explorer, "compare")) == sum(diff.counts.values())
     assert explorer.code.startswith("diff(open_table(")
     assert f"and {copy_of_orders}, version 7 of copy, of " in explorer.view["source"]
@@ -620,8 +619,8 @@ def test_another_table_may_be_a_variable_and_is_the_newest_version(orders, copy_
     made = Explorer(orders, name="orders", variables={"copy": open_table(copy_of_orders)}).wait()
     made.state.tab, made.state.compared, made.state.other = "compare", "another table", "copy"
 
-    assert shown_text(made.wait(), "compare").startswith(f"Rows of version {orders.current.version} of orders and")
-    assert "no row differs" in shown_text(made, "compare")
+    assert shown_text(made.wait(), "compare").startswith(f"Row diff: version {orders.current.version} of orders to")
+    assert "No row differs" in shown_text(made, "compare")
     typed(made, other="nowhere@3")
     assert "nowhere" in made.view["error"]
     made.close()

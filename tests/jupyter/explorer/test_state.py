@@ -292,26 +292,6 @@ def test_a_window_on_the_past_stays_there():
     assert state.window == (3, 5)
 
 
-def test_pages_turn_and_go_back_to_the_first_when_what_they_show_changes():
-    state = knowing(1, 2, 3)
-    state.turn("health", 1)
-    state.turn("health", 1)
-    state.turn("manifests", 1)
-    assert state.pages == {"health": 2, "manifests": 1}
-
-    state.keep = "3d"
-
-    assert state.pages == {"manifests": 1}
-
-
-def test_pages_do_not_turn_before_the_first():
-    state = knowing(1)
-
-    state.turn("health", -1)
-
-    assert state.pages == {"health": 0}
-
-
 def test_versions_past_what_a_browser_counts_stay_exact():
     large = 2**62
     state = knowing(large, large + 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -15,7 +16,7 @@ from snapshot_explorer.jupyter.explorer.contents.lens import direction
 from snapshot_explorer.jupyter.explorer.contents.row_conditions import row_conditions
 from snapshot_explorer.jupyter.explorer.contents.view_requests import PAGE, ViewResult
 from snapshot_explorer.jupyter.explorer.environment import load_limits
-from snapshot_explorer.view import Drawing, Grid, Line
+from snapshot_explorer.view import Grid, Line, drawing_of
 from snapshot_explorer.view.records.diffs import CHANGE_WORDS, drawn_changes
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ _SMALL = ReadLimits(rows=100_000, size_bytes=10_000_000)
 """The limits of a read without a click on a button."""
 _KINDS = {"updated": AFTER, "inserted": INSERTED, "deleted": DELETED}
 """The kinds in the order in which their rows are shown."""
+_NO_KEY = "There is no primary key. Name columns under Key to find updated rows."
 _MOST_COLUMNS = 50
 _MOST_ROWS = 200_000
 """Changed rows whose distributions are compared."""
@@ -51,8 +53,9 @@ def changed_rows(cache: SnapshotCache, request: ViewRequest, other: str = "") ->
         code, source = f"{request.name}.diff_rows({arguments})", cache.cited(a, b)
     if diff is None:
         if not _is_small(plan) and request["rows_read"] != (a, b, key, other):
-            return ViewResult(drawing=_announcement(plan), code=code, source=source, is_announcement=True)
+            return ViewResult(drawing=drawing_of(plan), code=code, source=source, is_announcement=True)
         diff = cache.row_diff(a, b, key, other)
+    drawn = drawing_of(diff)
     kinds = [_KINDS[name] for name in _KINDS if request["row_kind"] in ("all", name)]
     heads = diff.changed.heads
     places = [(kind, index) for kind in kinds if kind in heads for index in range(len(heads[kind]))]
@@ -60,8 +63,8 @@ def changed_rows(cache: SnapshotCache, request: ViewRequest, other: str = "") ->
     names, notes = _columns(diff, kinds, hide_unchanged=request["hide_unchanged"])
     parts: list[Part] = [
         *([] if a < b and not other else [Line(_direction_of(plan) if other else direction(a, b), is_faint=True)]),
-        *_facts(diff.plan),
-        *(Line(note) for note in [*_cut_off(diff, kinds), *notes]),
+        drawn.parts[-2],  # what was compared, and read
+        *(Line(note) for note in [*([] if diff.plan.key else [_NO_KEY]), *_cut_off(diff, kinds), *notes]),
     ]
     grid = None
     if shown:
@@ -73,7 +76,7 @@ def changed_rows(cache: SnapshotCache, request: ViewRequest, other: str = "") ->
         parts.append(Line(f"No row was {request['row_kind']}."))
     conditions = [row_conditions(heads[kind].slice(index, 1), diff.plan.key) for kind, index in shown]
     return ViewResult(
-        drawing=Drawing(title=_title(diff), parts=tuple(parts)),
+        drawing=replace(drawn, title=f"{drawn.title}: {_answer(diff)}", parts=tuple(parts)),
         answer=_answer(diff),
         suggested_key=diff.suggested_key,
         code=code,
@@ -130,24 +133,6 @@ def _is_small(plan: RowDiffPlan) -> bool:
     return not cost.exceeds(_SMALL) and not cost.exceeds(load_limits())
 
 
-def _announcement(plan: RowDiffPlan) -> Drawing:
-    bounds = [
-        f"At most {pluralize(most, 'row')} can have been {effect}."
-        for most, effect in ((plan.most_deleted, "deleted or updated"), (plan.most_inserted, "inserted or updated"))
-        if most is not None
-    ]
-    return Drawing(
-        title=f"Rows of version {plan.a.label} and version {plan.b.label}: not read yet",
-        parts=(Line(plan.announcement), *(Line(bound) for bound in bounds), *_key(plan)),
-    )
-
-
-def _title(diff: RowDiff) -> str:
-    counts = ", ".join(f"{count:,} {name}" for name, count in diff.counts.items())
-    summary = "no row differs" if diff.is_empty else counts
-    return f"Rows of version {diff.plan.a.label} and version {diff.plan.b.label}: {summary}"
-
-
 def _answer(diff: RowDiff) -> str:
     """Return a sentence on the differences, the most frequent change first."""
     counts = sorted(diff.counts.items(), key=lambda item: -item[1])
@@ -157,26 +142,6 @@ def _answer(diff: RowDiff) -> str:
     first, *others = parts
     number, _, name = first.partition(" ")
     return ", ".join([f"{number} {'row' if number == '1' else 'rows'} {name}", *others])
-
-
-def _facts(plan: RowDiffPlan) -> list[Line]:
-    read = " and ".join(f"{pluralize(side.files, 'file')} of version {side.label}" for side in (plan.a, plan.b))
-    facts = [
-        Line(f"Read: {read}; not read: {pluralize(plan.shared_files, 'file')} that both have.", is_faint=True),
-        *_key(plan),
-    ]
-    for side, names in ((plan.a, plan.columns_only_a), (plan.b, plan.columns_only_b)):
-        if names:
-            facts.append(Line(f"Only in version {side.label}, not compared: {', '.join(names)}."))
-    if plan.conversions:
-        facts.append(Line(f"Types that differ: {'; '.join(plan.conversions)}.", is_faint=True))
-    return [Line(plan.proof), *facts] if plan.proof else facts
-
-
-def _key(plan: RowDiffPlan) -> list[Line]:
-    if plan.key:
-        return [Line(f"Rows with the same {', '.join(plan.key)} are the same row.", is_faint=True)]
-    return [Line("Whole rows are compared: there is no primary key. Name columns under Key to find updated rows.")]
 
 
 def _cut_off(diff: RowDiff, kinds: list[str]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from contextlib import suppress
 from dataclasses import dataclass
@@ -16,6 +17,8 @@ from snapshot_explorer.arrow.value_text import DRAWN, NULL, format_cell, truncat
 from snapshot_explorer.arrow.variant_texts import with_texts
 from snapshot_explorer.core.errors import CorruptTableError, InvalidArgumentError
 from snapshot_explorer.core.safe_text import sanitize
+from snapshot_explorer.engines.duckdb_ast import quote_identifier
+from snapshot_explorer.jupyter.explorer.contents.row_conditions import comparison
 from snapshot_explorer.results.exports import flatten_rows, indented_json
 from snapshot_explorer.view.drawing import DRAWN_COLUMNS, Grid
 from snapshot_explorer.view.figures import clean_text
@@ -41,6 +44,8 @@ BINS = 16
 _ZERO_FRACTION = re.compile(r"(?<=:\d\d)\.0+(?=Z?$)")
 _SLOW_ROWS = 200_000
 """The maximum number of rows whose nested values are sorted and filtered: each is formatted as text for that."""
+_TOP_VALUES, _SHORT_VALUE = 3, 16
+"""The number of top values of a column of text, and their longest in characters."""
 _COMPARISONS = {
     "<=": pc.less_equal,
     ">=": pc.greater_equal,
@@ -51,7 +56,7 @@ _COMPARISONS = {
 }
 
 Draw: TypeAlias = "Callable[[Sequence[int]], tuple[pa.Table, frozenset[tuple[int, int]]]]"
-Opens = Literal["blame", "version"]
+Opens = Literal["blame", "version", "where"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,6 +153,8 @@ def _describe_columns(rows: pa.Table, types: Mapping[str, str]) -> list[dict[str
                 else _ZERO_FRACTION.sub("", truncate(format_cell(maximum, unit).text, _WIDEST)),
                 "bins": _histogram(column),
                 "distinct": _distinct(column),
+                "top": [(truncate(sanitize(value), _SHORT_VALUE), count) for value, count in top_values(column)],
+                "share": column.null_count / len(column) if len(column) else 0,
                 "colors": KIND_COLORS if item.name == "kind" else None,
             }
         )
@@ -304,6 +311,44 @@ def _distinct(column: pa.ChunkedArray) -> int | None:
         return None
     count: int = pc.count_distinct(column).as_py()
     return count
+
+
+def top_values(column: pa.ChunkedArray) -> list[tuple[str, int]]:
+    """Return the most frequent texts, and how many rows have each, the most frequent first; none that only one has."""
+    if _distinct(column) is None:
+        return []
+    counted = pc.value_counts(pc.drop_null(column))
+    order = np.argsort(-counted.field("counts").to_numpy(), kind="stable")[:_TOP_VALUES]
+    values = counted.take(pa.array(order)).to_pylist()
+    return [(value["values"], value["counts"]) for value in values if value["counts"] > 1]
+
+
+def brushed_condition(rows: pa.Table, index: int, first: int, last: int) -> str:
+    """Return the condition in SQL of some bars of a column's histogram, or of one of its top values; empty for none.
+
+    The ends of bars are whole numbers where the values are, and have six digits otherwise. A bar at an end of the
+    histogram has no limit there.
+    """
+    column, name = rows.column(index), rows.schema.names[index]
+    if tops := top_values(column):
+        return comparison(name, "=", pa.scalar(tops[first][0])) or "" if first < len(tops) else ""
+    if bin_places(column) is None or not 0 <= first <= last < BINS:
+        return ""
+    ends = pc.min_max(column.filter(pc.is_finite(column)) if pa.types.is_floating(column.type) else column)
+    is_temporal = pa.types.is_temporal(column.type)
+    storage = pa.int32() if is_temporal and column.type.bit_width == pa.int32().bit_width else pa.int64()
+    low, high = ((ends[end].cast(storage) if is_temporal else ends[end]).as_py() for end in ("min", "max"))
+    terms = []
+    for sign, bar in ((">=", first), ("<", last + 1)):
+        edge = low + (high - low) * bar / BINS
+        whole = math.ceil(edge)
+        if is_temporal:
+            term = comparison(name, sign, pa.scalar(whole, storage).cast(column.type))
+        else:
+            text = str(whole) if pa.types.is_integer(column.type) else f"{edge:.6g}"
+            term = f"{quote_identifier(name)} {sign} {text}"
+        terms += [term] if term and 0 < bar < BINS else []
+    return " and ".join(terms)
 
 
 def _texts(column: pa.ChunkedArray, item: pa.Field) -> pa.Array:

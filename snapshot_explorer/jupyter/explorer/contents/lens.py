@@ -31,33 +31,26 @@ _LISTS = ("base", "delta", "changelog", "index")
 _ALWAYS = _LISTS[:3]
 _FEW = 5
 """Manifests of a lane that are shown though they are carried over."""
+_MOST = 300
+"""The maximum number of lines of a lane; the line of code has all manifests."""
 _LEGEND = "Signs: = carried over, + added, - merged away or left behind, ~ rewritten."
 _LEGEND_BACK = "Signs: = carried over, + added, - removed."
 
 
 def manifests(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
-    """Return the manifests of A and B by list, with whether each was added, removed or carried over; a page of them."""
+    """Return the manifests of A and B by list, with whether each was added, removed or carried over."""
     a, b = request["a"], request["b"]
     rows = cache.compare(a, b).manifests.to_arrow().to_pylist()
     by_lane = {name: _lane(rows, name) for name in _LISTS}
     carried = {name: 0 if request["carried"] else _count_carried(pairs) for name, pairs in by_lane.items()}
-    lines = [(name, *pair) for name, pairs in by_lane.items() for pair in pairs[: len(pairs) - carried[name]]]
-    pages = max(1, -(-len(lines) // PAGE))
-    start = min(request.page, pages - 1) * PAGE
-    shown = lines[start : start + PAGE]
+    listed = {name: pairs[: len(pairs) - carried[name]] for name, pairs in by_lane.items()}
     lanes = []
-    for name in _LISTS:
-        total = sum(1 for line in lines if line[0] == name)
-        here = [line for line in shown if line[0] == name]
-        if total or carried[name] or name in _ALWAYS:
-            items = tuple((_item(left), _item(right)) for _, left, right in here)
-            is_end = lines[start + PAGE : start + PAGE + 1] == [] or lines[start + PAGE][0] != name
-            if carried[name] and is_end and bool(here) == bool(total):
-                items += _summary(by_lane[name][-carried[name] :])
-            is_empty = not total and not carried[name]
-            lanes.append(
-                Lane(name=f"{name}: no manifest" if is_empty else name, rows=items, total=max(total, len(items)))
-            )
+    for name, pairs in by_lane.items():
+        if pairs or name in _ALWAYS:
+            items = tuple((_item(left), _item(right)) for left, right in listed[name][:_MOST])
+            items += _summary(pairs[-carried[name] :]) if carried[name] else ()
+            total = max(len(listed[name]), len(items))
+            lanes.append(Lane(name=name if pairs else f"{name}: no manifest", rows=items, total=total))
     words, legend = (_WORDS, _LEGEND) if a <= b else (_WORDS_BACK, _LEGEND_BACK)
     signs = [SIGNS[row["status"]] for row in rows]
     summary = ", ".join(f"{signs.count(sign):,} {word}" for word, sign in words.items() if sign in signs)
@@ -69,13 +62,12 @@ def manifests(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
             LaneDiagram(heads=(f"A: version {a}", f"B: version {b}"), lanes=tuple(lanes), noun="manifests"),
         ),
     )
-    drawn = [row for _, left, right in shown for row in (right or left,) if row is not None]
+    drawn = [right or left for pairs in listed.values() for left, right in pairs[:_MOST]]
     return ViewResult(
         drawing=drawing,
         code=f"{request.name}.compare({a}, {b}).manifests",
         source=cache.cited(a, b),
-        choices=tuple((f"{SIGNS[row['status']]} {_name(row['path'])}", row["path"]) for row in drawn),
-        pages=pages,
+        choices=tuple((f"{SIGNS[row['status']]} {_name(row['path'])}", row["path"]) for row in drawn if row),
     )
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
 
+from snapshot_explorer.analysis.health.symptoms import readability_symptom
 from snapshot_explorer.analysis.retention import read_readability
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.value_text import WORDS, format_cell, truncate, unit_of
@@ -23,7 +23,6 @@ from snapshot_explorer.view.stored_details import stored_details, writer_facts
 
 if TYPE_CHECKING:
     from snapshot_explorer.jupyter.explorer.contents.view_requests import SnapshotCache, ViewRequest
-    from snapshot_explorer.view import Part
 
 _IN_HEADLINE = ("version", "kind", "operation", "user")
 _IN_SENTENCE = ("added_", "removed_", "rows_inserted", "rows_updated", "rows_deleted", "rows_rewritten")
@@ -84,14 +83,11 @@ def _facts(values: dict[str, Any]) -> list[list[str]]:
 
 
 def files(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
-    """Return the live files of B, sorted; with the statistics of their columns if requested."""
-    version, text, order, falling, wide = (
-        request[name] for name in ("b", "partition", "file_order", "descending", "statistics")
-    )
+    """Return the live files of B; with the statistics of their columns if requested."""
+    version, text, wide = (request[name] for name in ("b", "partition", "statistics"))
     frame = cache.at(version).files(statistics=wide)
     rows = frame.to_arrow()
     kept = rows.filter(_partition_holds(rows, text)) if text else rows
-    kept = kept.take(_order(kept, order, falling=falling))
     drawn = kept.select([name for name in rows.column_names if rows[name].null_count < len(rows) and name != "version"])
     partitioned = bool(cache.at(version).schema.partition_keys)
     drawn = drawn if partitioned or "partition" not in drawn.column_names else drawn.drop_columns(["partition"])
@@ -104,22 +100,17 @@ def files(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
             title=f"Files of version {version}",
             parts=(*notes, Grid(drawn, noun="files", limit=PAGE)),
         ),
-        code=code + _arrangement_code(text, order, falling=falling),
+        code=code + (_partition_code(text) if text else ""),
         source=cache.cited(version),
         grid=grid_rows(drawn, noun="files"),
     )
 
 
-def _arrangement_code(text: str, column: str, *, falling: bool) -> str:
-    """Return the code that arranges files like the view, to append to the code for all; empty if sorted by path."""
-    if text or column == "partition":
-        spelled = '"/".join(f"{key}={value}" for key, value in one.items())'
-        code = f".to_pandas().assign(partition=lambda files: [{spelled} for one in files.partition])"
-        code += f".loc[lambda files: files.partition.str.contains({text!r}, case=False, regex=False)]" if text else ""
-        return f"{code}.sort_values([{column!r}, 'path'], ascending=[{not falling}, True])"
-    if column == "path" and not falling:
-        return ""
-    return f".to_arrow().sort_by([({column!r}, '{'descending' if falling else 'ascending'}'), ('path', 'ascending')])"
+def _partition_code(text: str) -> str:
+    """Return the code that keeps the files of partitions that contain a text, to append to the code for all."""
+    spelled = '"/".join(f"{key}={value}" for key, value in one.items())'
+    code = f".to_pandas().assign(partition=lambda files: [{spelled} for one in files.partition])"
+    return f"{code}.loc[lambda files: files.partition.str.contains({text!r}, case=False, regex=False)]"
 
 
 def _fewer_values(rows: pa.Table) -> tuple[pa.Table, str]:
@@ -153,17 +144,6 @@ def _partition_texts(partitions: pa.ChunkedArray) -> pa.Array:
         if key not in known:
             known[key] = "/".join(f"{name}={value}" for name, value in key or ())
     return pa.array([known[key] for key in keys], pa.string())
-
-
-def _order(rows: pa.Table, column: str, *, falling: bool) -> pa.Array:
-    """Return the order of the rows by a column; nulls last, ties by path."""
-    if column not in rows.column_names:
-        return pa.array(np.arange(len(rows)))
-    key = _partition_texts(rows["partition"]) if column == "partition" else rows[column]
-    way = "descending" if falling else "ascending"
-    keys = pa.table({"key": key, "path": rows["path"]})
-    sort = [("key", way)] if column == "path" else [("key", way), ("path", "ascending")]
-    return pc.sort_indices(keys, sort_keys=sort)
 
 
 def health(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
@@ -242,33 +222,16 @@ _FILE_READS = {
 
 
 def _readability(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
-    """Return runs of consecutive versions with equal readability, and each version with its details."""
-    readability = read_readability(history_of(cache.table)).to_arrow()
-    # Not from the history, for which few files are looked for.
-    parts: list[Part] = [
-        Line("Versions that can be loaded, newest first:"),
-        Grid(_runs(readability), noun="runs", limit=PAGE),
-    ]
-    parts += [Line("Version by version, by what is there of its files:")]
+    """Return which versions can be loaded, and each version with its details."""
+    readability = read_readability(history_of(cache.table))  # the history looks for few files
+    rows = readability.to_arrow()
     return ViewResult(
-        drawing=Drawing(title=f"What of {cache.table.name} can be read", parts=tuple(parts)),
+        drawing=Drawing(title=f"What of {cache.table.name} can be read", parts=(Grid(rows, noun="versions"),)),
+        answer=readability_symptom(rows, readability.notes).sentence,
         code=f"{request.name}.verify().versions",
         source=cache.cited(cache.table.current.version),
-        grid=grid_rows(readability, noun="versions"),
+        grid=grid_rows(rows, noun="versions"),
     )
-
-
-def _runs(commits: pa.Table) -> pa.Table:
-    """Return runs of versions with equal readability: readable, from, to, versions."""
-    rows = commits.select(["version", "readable"]).to_pylist()
-    runs: list[dict[str, Any]] = []
-    for row in rows:
-        if runs and runs[-1]["readable"] == row["readable"]:
-            runs[-1] |= {"from": row["version"], "versions": runs[-1]["versions"] + 1}
-        else:
-            runs.append({"readable": row["readable"], "from": row["version"], "to": row["version"], "versions": 1})
-    numbers = [pa.field(name, pa.int64()) for name in ("from", "to", "versions")]
-    return pa.Table.from_pylist(runs, pa.schema([commits.schema.field("readable"), *numbers]))
 
 
 def _retention(cache: SnapshotCache, request: ViewRequest) -> ViewResult:

@@ -45,8 +45,6 @@ class ViewRequest:
     """The variable that holds the table, for lines of code."""
     values: dict[str, Any]
     """The traits of the state that the view depends on."""
-    page: int = 0
-    """Which page of rows, from 0."""
     commit: pa.Table | None = None
     """COMMITS of B, as far as it has been read."""
     commits: pa.Table | None = None
@@ -92,8 +90,6 @@ class ViewResult:
     """Whether reading is so fast that a condition filters while it is typed."""
     is_announcement: bool = False
     """Whether it only announces how much would be read: a button reads it."""
-    pages: int = 1
-    """The number of pages of its rows."""
 
     @property
     def page_drawing(self) -> Drawing:
@@ -234,9 +230,3 @@ class SnapshotCache:
             while len(self._kept) > _KEPT:
                 self._kept.popitem(last=False)
         return made
-
-
-def page_rows(rows: pa.Table, page: int) -> tuple[pa.Table, int]:
-    """Return the rows of a page, from 0, and the number of pages; the last page if there are fewer."""
-    pages = max(1, -(-rows.num_rows // PAGE))
-    return rows.slice(min(page, pages - 1) * PAGE, PAGE), pages

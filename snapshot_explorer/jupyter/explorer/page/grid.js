@@ -15,30 +15,50 @@ function keep(pages, { start, cells, full, marked }) {
 }
 
 /** Return what is known of a column's values, in a line. */
-function facts({ min, max, nulls, distinct }) {
-  const range = min === null ? "" : min === max ? min : `${min} to ${max}`;
-  return [distinct !== null && range.length > 30 ? "" : range, nulls ? `${nulls.toLocaleString("en-US")} null` : ""].filter(Boolean).join(", ");
+function facts({ min, max, share, distinct, top }) {
+  const range = min === null || top.length ? "" : min === max ? min : `${min} to ${max}`;
+  return [distinct !== null && range.length > 30 ? "" : range, share ? `${percent(share)} null` : ""].filter(Boolean).join(", ");
 }
+
+const percent = (share) => `${share < 0.01 ? "<1" : Math.floor(100 * share)} %`;
 
 const distinctOf = ({ distinct }) => distinct === null ? "" : `${distinct.toLocaleString("en-US")} distinct`;
 
 /** Return the width of each column in characters, by its header and by the rows that are known. */
 function widths(columns, rows) {
   return columns.map((column, i) => {
-    const above = [column.type, distinctOf(column), facts(column)].map((text) => Math.min(text.length, 22));
+    const above = [column.type, distinctOf(column), facts(column), ...column.top.map(([value]) => `${value} 100 %`)].map((text) => Math.min(text.length, 22));
     return Math.min(columns.length > 3 ? 40 : 64, Math.max(8, column.heading.length + 2, ...above, ...rows.map((row) => row[i].text.length)));
   });
 }
 
-/** The name of a column, which sorts, its type, and the values that it has. */
-function Heading({ column, width, order, isSummed, sort }) {
+/** The name of a column, which sorts, its type, and the values that it has: bars that are dragged over, and values that are clicked, filter. */
+function Heading({ column, width, order, isSummed, sort, rows, brush }) {
   const most = Math.max(1, ...column.bins), line = (text) => html`<div title=${text}>${text}</div>`, isPlain = column.name !== "change";
+  const [drag, setDrag] = useState(null), [from, to] = drag ? [Math.min(...drag), Math.max(...drag)] : [];
+  const barAt = ({ clientX, currentTarget: { children } }) => {
+    const at = [...children].findIndex((bar) => clientX < bar.getBoundingClientRect().right);
+    return at < 0 ? children.length - 1 : at;
+  };
+  const press = (event) => {
+    event.currentTarget.setPointerCapture(event.pointerId);
+    setDrag([barAt(event), barAt(event)]);
+  };
+  const release = () => {
+    if (drag) brush(from, to);
+    setDrag(null);
+  };
+  const brushes = brush ? { title: "Drag over bars to filter by their range", onPointerDown: press, onPointerMove: (event) => drag && setDrag([drag[0], barAt(event)]), onPointerUp: release, onPointerCancel: () => setDrag(null) } : {};
+  const top = ([value, count], i) => {
+    const text = `${value} ${percent(count / rows)}`;
+    return brush ? html`<button type="button" class="sx-top" title=${`Only rows with ${value}`} onClick=${() => brush(i, i)}>${text}</button>` : line(text);
+  };
   return html`<th class=${column.number ? "sx-n" : ""} style=${{ width: `${width}ch` }} role="columnheader" aria-sort=${order}>
     <button type="button" title=${[column.name, column.meaning, "Sort by this column"].filter(Boolean).join("\n")} onClick=${sort}>${
       column.heading}${{ none: "", ascending: " \u25b2", descending: " \u25bc" }[order]}</button>
     ${isPlain && column.type && line(column.type)}
-    ${isPlain && isSummed && html`<div class="sx-bins">${column.bins.map((count) => html`<i style=${{ height: `${(100 * count) / most}%` }}></i>`)}${distinctOf(column)}</div>
-      ${line(facts(column))}`}</th>`;
+    ${isPlain && isSummed && html`<div class="sx-bins ${brush ? "sx-brushed" : ""}" ...${brushes}>${column.bins.map((count, i) => html`<i class=${i >= from && i <= to ? "sx-on" : ""} style=${{ height: `${(100 * count) / most}%` }}></i>`)}${distinctOf(column)}</div>
+      ${column.top.map(top)}${line(facts(column))}`}</th>`;
 }
 
 function cell(value, column, row, i, here) {
@@ -149,6 +169,7 @@ export function Grid({ app, place, grid }) {
       onScroll=${(event) => setTop(event.target.scrollTop)} onKeyDown=${key} onClick=${click} onFocus=${() => setFocused(true)} onBlur=${() => setFocused(false)}>
       <table role="presentation" style=${{ width: `calc(${kept.current.widths.reduce((sum, width) => sum + width, 0)}ch + ${16 * columns.length}px)` }}>
       <thead ref=${head}><tr role="row">${columns.map((column, i) => html`<${Heading} column=${column} width=${kept.current.widths[i]} isSummed=${isSummed} sort=${() => sort(i)}
+        rows=${grid.described} brush=${grid.isBrushed && (column.bins.length || column.top.length) && ((from, to) => send({ brush: [i, from, to] }))}
         order=${how.sort !== i ? "none" : how.descending ? "descending" : "ascending"} />`)}</tr></thead>
       <tbody>${spacer(first)}${rows.map((number) => html`<tr key=${number} role="row" aria-rowindex=${number + 2}>${columns.map((column, i) =>
         cell(pages.get(number)?.[i], column, number, i, isFocused && number === row && i === at ? id : ""))}</tr>`)}${spacer(count - last)}</tbody></table></div>

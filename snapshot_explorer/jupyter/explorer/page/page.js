@@ -8,7 +8,7 @@ const TRAITS = ["page", "view", "listed", "strip", "busy", "zone"];
 const HIGH = 46, LISTED = 60;  // pixels of a commit in the list, commits of a page of it
 const TYPED = 350;  // milliseconds after which what is typed counts
 const UNIT = [["day", 86_400_000], ["hour", 3_600_000], ["minute", 60_000]];
-const WORDS = { file_order: "Sort by", size_bytes: "size", added_version: "added", load_limit: "At most", overview: "summary", problems: "what went wrong", slices: "file groups" };
+const WORDS = { load_limit: "At most", overview: "summary", problems: "what went wrong", slices: "file groups" };
 const TYPES = [["arrow", "exact, as Arrow"], ["numpy", "floats, as NumPy"], ["nullable", "floats, nullable"]];
 
 const word = (name) => WORDS[name] ?? name.replaceAll("_", " ");
@@ -110,7 +110,7 @@ const Segments = ({ app, name, label, choices = app.page.choices[name].map((choi
 const Head = ({ app: { page, state, set, act, busy } }) => html`<div class="sx-head" role="status">
   <b>${page.name}</b><span class="sx-chip">${page.format}</span>
   <span class="sx-path" title=${page.path}>${middle(page.path)}</span><${Copy} icon="copy" text=${page.path} label="Copy path" title="Copy the path of the table" />
-  <span class="sx-gap"></span>
+  <span class="sx-gap"></span>${page.late && html`<span class="sx-minus">${page.late}</span>`}
   <span class="sx-about sx-faint" title=${[...page.facts, ...(page.newest ? [`newest commit ${ago(page.newest)}`] : [])].join("\n")}>${page.facts.join(" \u00b7 ")}</span>
   ${!page.recorded && html`<button type="button" class="sx-btn sx-live" aria-pressed=${String(state.follow)} onClick=${() => set({ follow: !state.follow })}
     title="Look for new commits every few seconds">Live${state.follow ? `, every ${page.interval} s` : ""}</button>
@@ -392,9 +392,6 @@ function Content({ app, view, place, children }) {
         ${joined(view.parts).map((part) => html`<${Part} app=${app} part=${part} />`)}`}
       ${view.isAnnouncement && html`<${Button} label="Compare rows" title="Read what is announced" act=${() => app.act("compare rows")} />`}
       ${view.grid?.columns && (view.grid.total ? html`<${Grid} app=${app} place=${place} grid=${view.grid} />` : html`<p class="sx-empty">No ${view.grid.noun}.</p>`)}
-      ${view.pages > 1 && html`<p class="sx-row"><${Button} label="Previous page" title="Show the rows before these" disabled=${!view.page} act=${() => app.send({ turn: [place, -1] })} />
-        page ${number(view.page + 1)} of ${number(view.pages)}
-        <${Button} label="Next page" title="Show the rows after these" disabled=${view.page + 1 >= view.pages} act=${() => app.send({ turn: [place, 1] })} /></p>`}
     </div>`}${children}`;
 }
 
@@ -475,8 +472,7 @@ const TABS = {
   data: (app) => [html`<${Parts} app=${app} />${DATA[partOf(app)](app)}`],
   files: (app) => [html`<div class="sx-row"><${Segments} app=${app} name="file_view" label="Show" />
     ${app.state.file_view === "lifetimes" && html`<${Check} app=${app} name="missing" label="Look for files" title="List the folders, to mark the files that are missing" />`}</div>
-    ${app.state.file_view === "list" && html`<div class="sx-row"><${Text} app=${app} name="partition" hint="dt=2026-11" /><${Select} app=${app} name="file_order" />
-    <${Check} app=${app} name="descending" label="Largest first" title="Sort downwards" /><${Check} app=${app} name="statistics" label="Values" title="Show what the metadata says of the files' values" /></div>`}`],
+    ${app.state.file_view === "list" && html`<div class="sx-row"><${Text} app=${app} name="partition" hint="dt=2026-11" /><${Check} app=${app} name="statistics" label="Values" title="Show what the metadata says of the files' values" /></div>`}`],
   health: (app) => [html`<div class="sx-row"><${Segments} app=${app} name="health" label="Show" /></div><div class="sx-row">
     ${app.state.health === "retention" && html`<${Text} app=${app} name="keep" hint="7d" css="sx-short" /><${Text} app=${app} name="keep_last" number css="sx-short" />`}
     ${app.state.health === "verify" && html`<${Segments} app=${app} name="level" label="Verify" /><${Button} label="Verify files" title="Check the files of all versions; changes nothing" act=${() => app.act("read files")} />`}

@@ -109,9 +109,9 @@ class Recording {
     grid: ({ place, arrange }) => arrange && this.grids.set(this.key(place), arrange),
     open: (path) => { this.state.manifest = path; },
     finding: (index) => {
-      const last = this.read(this.key(this.state.tab)).findings[index].versions.at(-1);
-      Object.assign(this.state, { tab: "compare", compared: "overview", pinned: false });
-      this.mark("b", last);
+      const [first] = this.read(this.key(this.state.tab)).findings[index].versions;
+      Object.assign(this.state, { tab: "rows", pinned: false });
+      this.mark("b", first);
     },
   };
 

@@ -6,19 +6,21 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
+from snapshot_explorer.analysis.health import RHYTHM_COMMITS, rhythm, span
+from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.value_text import truncate
-from snapshot_explorer.core.records import gaps_text
+from snapshot_explorer.core.records import MAINTENANCE_KINDS, gaps_text
 from snapshot_explorer.core.text import format_size, pluralize
 from snapshot_explorer.history import history_of
 from snapshot_explorer.history.overview import total_rows_name
-from snapshot_explorer.jupyter.zones import ago, local_text
 from snapshot_explorer.view import Drawing, Grid, Line, render_html, render_text
+from snapshot_explorer.view.text import WIDTH
 from snapshot_explorer.view.timeline.commit_bars import commit_bars
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    import pyarrow as pa
 
     from snapshot_explorer.jupyter.explorer.reading import Log, TableSize
     from snapshot_explorer.jupyter.explorer.state import ExplorerState
@@ -72,13 +74,14 @@ def head(table: Table, state: ExplorerState, log: Log | None, table_size: TableS
     return lines
 
 
-def newest_commit(log: Log, zone: str) -> str | None:
-    """Return when the newest commit was, and how long ago; for pages with widgets, since it changes."""
-    time = log.commits["committed_at"][0].as_py() if len(log.commits) else None
-    if time is None:
-        return None
-    local = local_text(time, zone)
-    return f"newest commit {ago(time, datetime.now(UTC))}" + (f", {local}" if local else "")
+def late_text(log: Log) -> str:
+    """Return since when a table that receives commits in a rhythm has received none; empty if it is not late."""
+    newest = log.commits.slice(0, RHYTHM_COMMITS)
+    times = newest.filter(pc.invert(pc.is_in(newest["kind"], pa.array(MAINTENANCE_KINDS))))["committed_at"]
+    found = rhythm(times.drop_null().to_pylist(), datetime.now(UTC))
+    if found.pace != "late" or found.age is None or found.usual_gap is None:
+        return ""
+    return f"late: no commit for {span(found.age)}, usually every {span(found.usual_gap)}"
 
 
 def _branches(branches: Mapping[str, int | None]) -> str:
@@ -99,9 +102,9 @@ def static_view(lead: Sequence[str], parts: Sequence[Part], view: Drawing | None
     return Drawing(title=title, parts=(*lines, *parts, *shown))
 
 
-def static_text(drawing: Drawing) -> str:
-    """Return the drawing as text."""
-    return render_text(_cut(drawing, _COMMITS), limit=_COMMITS)
+def static_text(drawing: Drawing, *, room: int = WIDTH) -> str:
+    """Return the drawing as text of a width."""
+    return render_text(_cut(drawing, _COMMITS), limit=_COMMITS, room=room)
 
 
 def static_html(drawing: Drawing, commits: pa.Table, *, measure: str, a: int | None, b: int | None) -> str:

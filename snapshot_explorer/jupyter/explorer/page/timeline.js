@@ -242,7 +242,7 @@ export class Timeline {
     for (const x of this.apart(plot, (i) => data.schema[i], 3)) trace(ink, `M${x},${TOP}V${bottom}`, PURPLE, 1.5, [2, 3]);
     const room = this.stacks.name ? 4 * MARK : MARK;  // nearly every bar of many commits has one that is not known
     for (const x of this.apart(plot, (i) => data.unknown[i], room)) trace(ink, shapeOf("unknown", x, this.bar(0)), this.faint, 1.5);
-    for (const x of this.apart(plot, (i) => data.jumps.has(i), MARK)) trace(ink, shapeOf("diamond", x, share(BARS) - 1), JUMP);
+    for (const x of this.apart(plot, (i) => data.jumps.has(i), MARK)) trace(ink, shapeOf("diamond", x, share((BARS + LINE) / 2)), JUMP);  // below the labels of cut bars
     this.flags(plot);
     this.markers(plot);
     if (this.cursor !== null) trace(ink, `M${at(data.x[this.cursor])},${TOP}V${bottom}`, this.faint, 1);

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from snapshot_explorer.analysis.profile import read_totals
 from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.core.frames import ANOMALIES
 from snapshot_explorer.history import history_of
 from snapshot_explorer.jupyter.explorer.work import Job, Work
 from snapshot_explorer.view.timeline.columns import TableFacts
@@ -15,6 +16,7 @@ from snapshot_explorer.view.timeline.columns import TableFacts
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from snapshot_explorer.analysis.health.symptoms import Symptom
     from snapshot_explorer.jupyter.explorer.reading import Log
     from snapshot_explorer.jupyter.explorer.state import ExplorerState
     from snapshot_explorer.table import Table
@@ -29,16 +31,25 @@ class FactsReader:
         self._totals: pa.Table | None = None
         self._totals_of: Log | None = None
         self._anomalies: pa.Table | None = None
+        self.findings: tuple[Symptom, ...] = ()
+        """What went wrong, as far as it was read."""
 
     @property
     def key(self) -> tuple[object, ...]:
         """Return a value that changes whenever something was read, or is expected."""
-        return id(self._totals), id(self._anomalies), self._expected
+        return id(self._totals), id(self._anomalies), id(self.findings), self._expected
 
     def facts(self, log: Log) -> TableFacts:
-        """Return the facts read so far; without the anomalies that the user expects."""
+        """Return the facts read so far; without the anomalies that the user expects, with doubled rows."""
         marked = self._anomalies
-        if marked is not None and self._expected:
+        if marked is not None:
+            doubled = [
+                {"version": version, "measure": "duplicates", "rule": finding.sentence}
+                for finding in self.findings
+                if finding.hint.verb == "snapshot.duplicates"
+                for version in finding.versions
+            ]
+            marked = pa.concat_tables([marked, pa.Table.from_pylist(doubled, ANOMALIES)])
             marked = marked.filter(pc.invert(pc.is_in(marked["version"], pa.array(self._expected, pa.int64()))))
         return TableFacts(branches=log.branches_by_version(), totals=self._totals, anomalies=marked)
 
