@@ -65,7 +65,7 @@ def svg_of(record: object) -> str:
     from snapshot_explorer.view.tracks.svg import tracks_svg  # noqa: PLC0415 - few records have such a picture
     from snapshot_explorer.view.tracks.tracks import TracksPicture  # noqa: PLC0415 - likewise
 
-    picture = picture_of(record)
+    picture = picture_of(record, **PICTURED[type(record).__name__])
     return tracks_svg(picture.tracks) if isinstance(picture, TracksPicture) else ""
 
 

@@ -7,6 +7,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from snapshot_explorer.view.drawing import Drawing
     from snapshot_explorer.view.figures import Picture
 
@@ -45,8 +47,12 @@ MODULES = {
 """The module in `records` that draws a type. A type that is not listed is drawn like the type it inherits from."""
 
 
-PICTURED = ("Bisection", "Blame")
-"""The types that show their picture by themselves, above their table."""
+PICTURED: Mapping[str, Mapping[str, object]] = {
+    "Bisection": {},
+    "Blame": {},
+    "FileLifetimes": {"of": "files", "is_brief": True},
+}
+"""The types that show their picture by themselves, above their table, and which one of several; it reads nothing."""
 
 
 @singledispatch

@@ -1,6 +1,7 @@
 """Tracks over versions: strips of a bisection, lives of rows and of files; as data, and as figures of the same data."""
 
 import base64
+import re
 import shutil
 from pathlib import Path
 from xml.etree import ElementTree as ET
@@ -240,3 +241,17 @@ def test_hostile_texts_of_a_picture_are_escaped():
     assert len(ET.fromstring(svg_in(html))) > 12
     assert "12 of 30" in html
     assert tracks_svg(Tracks(title="t", versions=(1,), tracks=(), total=0, noun="rows")) == ""
+
+
+def test_lifetimes_show_a_line_for_each_of_the_newest_files_by_themselves():
+    lifetimes = open_table(samples.path("orders")).lifetimes()
+
+    page = lifetimes._repr_mimebundle_()["text/html"]
+    svg = base64.b64decode(re.search('svg.xml;base64,([^"]+)', page)[1]).decode()
+
+    assert 0 < page.find("<img") < page.find("<table")
+    assert "12 of 34 files, those added last" in svg
+    newest = lifetimes.frame.to_arrow().sort_by("first_version")["path"][-1].as_py()
+    assert newest.rpartition("/")[2][:8] in svg
+    assert ">removed<" in svg
+    assert ">live<" in svg

@@ -90,7 +90,6 @@ def _overview(overview: LakeOverview) -> Drawing:
     since = format_utc(overview.request.since).partition(".")[0]
     next_table = next((row["name"] for row in rows if row["problem"] is None), None)
     notes = [
-        *([Line(answer)] if (answer := _answer(rows)) else []),
         Line(f"{pluralize(len(rows), 'table')}: {states or 'none'}. At {at} UTC; changes since {since} UTC."),
         *([Line(overview.search, is_faint=True)] if overview.search else []),
     ]
@@ -117,11 +116,13 @@ def _overview(overview: LakeOverview) -> Drawing:
     drawn = rows[: overview.limit]
     pictures = {"recent": [_rhythm_svg(row) for row in drawn]}
     grid = Grid(_drawn(drawn), total=len(rows), noun="tables", limit=overview.limit, pictures=pictures)
-    return Drawing(title=overview.title, parts=(*notes, grid, *ending))
+    answer = _answer(rows)
+    title = f"{overview.title}: {answer}" if answer else overview.title
+    return Drawing(title=title, parts=(*notes, grid, *ending))
 
 
 def _answer(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return which tables are late, cannot be read or lost many rows, as a sentence; empty if none is known to."""
+    """Return which tables are late, cannot be read or lost many rows, in a clause; empty if none is known to."""
     late = [str(row["name"]) for row in rows if row["rhythm"] == "late"]
     unread = [str(row["name"]) for row in rows if row["problem"] is not None]
     lost = sorted((share, str(row["name"])) for row in rows if (share := _lost_share(row)) >= _LOST)[::-1]
@@ -132,7 +133,7 @@ def _answer(rows: Sequence[Mapping[str, Any]]) -> str:
     ]
     parts += [f"{name} lost {share:.0%} of its rows" for share, name in lost[:_MOST_NAMED]]
     parts += [f"{len(lost) - _MOST_NAMED:,} more lost rows"] if len(lost) > _MOST_NAMED else []
-    return f"Of {pluralize(len(rows), 'table')}: {', '.join(parts)}." if parts else ""
+    return f"of {pluralize(len(rows), 'table')}, {', '.join(parts)}" if parts else ""
 
 
 def _first(names: Sequence[str]) -> str:

@@ -21,12 +21,12 @@ def _lifetimes(lifetimes: FileLifetimes) -> Drawing:
 
 
 @depict.register
-def _picture(lifetimes: FileLifetimes, *, of: str = "totals", y: Measure = "rows") -> Picture:
+def _picture(lifetimes: FileLifetimes, *, of: str = "totals", y: Measure = "rows", is_brief: bool = False) -> Picture:
     """Sizes over versions, a line for each file, or the changes of each version in each partition."""
     if y not in get_args(Measure):
         raise InvalidArgumentError(f"A picture counts {', '.join(get_args(Measure))}, not {y!r}.")
     if of == "files":
-        return TracksPicture(_lifetimes(lifetimes), lambda: file_tracks(lifetimes))
+        return TracksPicture(_lifetimes(lifetimes), lambda: file_tracks(lifetimes, is_brief=is_brief))
     if of == "partitions":
         return Picture(_lifetimes(lifetimes), lambda: heat_map_figure(partition_heat(lifetimes, y)))
     if of != "totals":

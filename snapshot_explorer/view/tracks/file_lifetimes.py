@@ -18,7 +18,7 @@ from snapshot_explorer.history.lifetimes import FileLifetimes
 from snapshot_explorer.history.lifetimes.intervals import OPEN
 from snapshot_explorer.view.commits import UNREADABLE
 from snapshot_explorer.view.tracks.heat_map import HeatMap
-from snapshot_explorer.view.tracks.tracks import MOST_TRACKS, Span, Stripe, Track, Tracks
+from snapshot_explorer.view.tracks.tracks import BRIEF_TRACKS, MOST_TRACKS, Span, Stripe, Track, Tracks
 
 _MAX_PARTITIONS = 40
 _MAX_COLUMNS = 120
@@ -27,15 +27,16 @@ _LONGEST_LABEL = 24
 _READABLE = {word: name for word, name, _ in UNREADABLE}
 
 
-def file_tracks(lifetimes: FileLifetimes) -> Tracks:
+def file_tracks(lifetimes: FileLifetimes, *, is_brief: bool = False) -> Tracks:
     """Return a track for each file, from the version that added it to the last one that has it, newest last.
 
     If there are many files, the files added last are drawn, from the first version that has one. Compactions and
     versions that cannot be loaded are stripes; whether a file is missing is only drawn if files were looked for. Reads
-    the commits of their versions, up to 1,000.
+    the commits of their versions, up to 1,000, unless it is brief: then fewer
+    files are drawn, without stripes.
     """
     rows, versions, facts = lifetimes.recorded(), lifetimes.versions, lifetimes.facts
-    newest = rows.slice(max(0, len(rows) - MOST_TRACKS))
+    newest = rows.slice(max(0, len(rows) - (BRIEF_TRACKS if is_brief else MOST_TRACKS)))
     begin = bisect_left(versions, pc.min(newest["first_version"]).as_py() or 0)
     shown = versions[begin:]
     missing = None if facts is None else facts.missing()
@@ -47,7 +48,7 @@ def file_tracks(lifetimes: FileLifetimes) -> Tracks:
         lost = f"Missing: {live:,} live and {removed:,} removed of {pluralize(len(rows), 'file')}"
         notes.append(lost if live or removed else "No file is missing")
     stripes: list[Stripe] = []
-    if facts is not None:
+    if facts is not None and not is_brief:
         try:
             stripes = _stripes(facts.commits(shown[-_MAX_COMMITS:]), shown)
         except SnapshotExplorerError as error:  # a commit may have expired since

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 from snapshot_explorer.arrow.value_text import text_width, truncate
 from snapshot_explorer.core.safe_text import sanitize
 from snapshot_explorer.view.png import PAPER, image_html
-from snapshot_explorer.view.tracks.tracks import NOT_EVALUATED, low_texts, style_of
+from snapshot_explorer.view.tracks.tracks import BRIEF_TRACKS, NOT_EVALUATED, low_texts, style_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from snapshot_explorer.view.tracks.tracks import Mark, Tracks
 
-_MOST, _WIDTH, _HIGH, _TOP, _LETTER = 12, 900, 32, 22, 6.5
-"""The maximum number of tracks, and in pixels: the width, a track, the room above the first, and a letter."""
+_WIDTH, _HIGH, _TOP, _LETTER = 900, 32, 22, 6.5
+"""In pixels: the width, a track, the room above the first, and a letter."""
 _LONGEST = 24
 _CIRCLE = "m-5,0a5,5 0 1,0 10,0a5,5 0 1,0 -10,0"
 _SHAPES = {
@@ -36,7 +36,7 @@ def tracks_svg(tracks: Tracks) -> str:
     """Return tracks over versions as an SVG picture in HTML, as the explorer draws them; empty without tracks."""
     if not tracks.tracks or not tracks.versions:
         return ""
-    shown = replace(tracks, tracks=tracks.tracks[:_MOST], stripes=(), links=())
+    shown = replace(tracks, tracks=tracks.tracks[:BRIEF_TRACKS], stripes=(), links=())
     high = _TOP + _HIGH * len(shown.tracks) + 42
     svg = (
         f'<svg width="{_WIDTH}" height="{high}" viewBox="0 0 {_WIDTH} {high}" fill="#212121" font-size="11" '

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
     from snapshot_explorer.view.drawing import Drawing
 
-MOST_TRACKS = 60
+MOST_TRACKS, BRIEF_TRACKS = 60, 12
+"""The maximum number of tracks, and of those in the picture that a result shows by itself."""
 _TRACK_PIXELS, _TIMED_PIXELS, _THIN_PIXELS, _FEWEST_PIXELS = 34, 26, 17, 110
 _TICKS = 20
 _TIMED_PLACES = 1_000
