@@ -65,7 +65,8 @@ def test_of_very_many_tables_the_most_urgent_are_drawn(overview):
 
 def test_the_first_sentence_says_what_is_late_unread_or_lost(overview):
     rows = overview.to_dict()
-    late = [row["name"] for row in rows if row["rhythm"] == "late"]
+    late = [row for row in rows if row["rhythm"] == "late"]
+    late = [row["name"] for row in sorted(late, key=lambda row: row["late_after_seconds"] / row["age_seconds"])]
     unread = [row["name"] for row in rows if row["problem"]]
     first = " ".join(str(overview).splitlines()[:4])
 

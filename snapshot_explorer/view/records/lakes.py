@@ -123,7 +123,9 @@ def _overview(overview: LakeOverview) -> Drawing:
 
 def _answer(rows: Sequence[Mapping[str, Any]]) -> str:
     """Return which tables are late, cannot be read or lost many rows, in a clause; empty if none is known to."""
-    late = [str(row["name"]) for row in rows if row["rhythm"] == "late"]
+    overdue = [row for row in rows if row["rhythm"] == "late"]
+    overdue.sort(key=lambda row: row["late_after_seconds"] / max(1, row["age_seconds"]))
+    late = [str(row["name"]) for row in overdue]
     unread = [str(row["name"]) for row in rows if row["problem"] is not None]
     lost = sorted((share, str(row["name"])) for row in rows if (share := _lost_share(row)) >= _LOST)[::-1]
     parts = [
