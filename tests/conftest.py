@@ -301,7 +301,6 @@ SAMPLED = {
     "tests/jupyter/explorer/test_explorer.py": 2,
     "tests/jupyter/explorer/test_rows.py": 2,
     "tests/jupyter/explorer/test_views.py": 2,
-    "tests/jupyter/explorer/test_views.py::test_files_are_sorted": 5,
     "tests/jupyter/explorer/test_views.py::test_the_line_of_code": 5,
     "tests/jupyter/test_commands.py": 3,
     "tests/jupyter/test_commands.py::test_every_command_has_help": 5,
