@@ -54,7 +54,7 @@ SCOPES = {
         "tests/oracles/test_rest_catalogs.py",
     ),
     "oracle-paimon": ("tests/oracles/test_paimon.py",),
-    "oracle-pairs": ("tests/oracles/test_pairs.py", "tests/oracles/test_repairs.py"),
+    "oracle-pairs": ("tests/oracles/test_erasure.py", "tests/oracles/test_pairs.py", "tests/oracles/test_repairs.py"),
     "spark-processes": ("tests/spark/test_processes.py",),
     "spark-failures": ("tests/spark/test_failures.py",),
     "oracle-live": ("tests/oracles/test_live_hudi.py", "tests/oracles/test_lake.py"),

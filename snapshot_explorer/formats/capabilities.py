@@ -7,7 +7,7 @@ without the feature returns None instead. Creating such an object reads nothing.
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
@@ -159,6 +159,17 @@ class MergedManifests(ABC):
         return [None] * len(versions)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Erasure:
+    """The statements with which an engine erases rows from all files of a table, as templates in their order."""
+
+    steps: tuple[tuple[str, str], ...]
+    """Each statement after a sentence on what it does. Fields: `name`; `where`; `tag` and its `version`, or `branch`,
+    in statements for each one that holds matching rows; in procedures also `catalog`, `schema` and `table`."""
+    settings: Mapping[str, tuple[str, str | None]] = field(default_factory=dict)
+    """Properties that keep rows otherwise: the value for the time of the statements, and the engine's default."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Maintenance:
     """What the engine's own maintenance does to a table: which versions and files it deletes, and which it needs.
@@ -172,6 +183,11 @@ class Maintenance:
     """Other files of the format that may contain values of rows and are not searched, in a phrase."""
 
     format_name: str
+
+    @property
+    def erasure(self) -> Erasure | None:
+        """Return the statements that erase rows; None if none are written for the format."""
+        return None
 
     def expiry(
         self, rule: RetentionRule, lifetimes: pa.Table, newest: int | None, unread: Collection[int] = ()

@@ -14,10 +14,11 @@ import pyarrow as pa
 
 from snapshot_explorer.analysis.checks import matches
 from snapshot_explorer.analysis.given import read_plain_file
+from snapshot_explorer.analysis.repair import ErasureStatements, RepairRequest, erasure_statements
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.core import frames
 from snapshot_explorer.core.errors import UNREADABLE, InvalidArgumentError, SnapshotExplorerError
-from snapshot_explorer.core.hints import without_period
+from snapshot_explorer.core.hints import Message, without_period
 from snapshot_explorer.core.records import runs_of, runs_text
 from snapshot_explorer.core.refs.records import brief_repr
 from snapshot_explorer.core.shown import Shown
@@ -211,6 +212,40 @@ class LakeTrace(Shown):
         """
         return write_document(self._document(hide_condition=hide_condition), path, key=key, overwrite=overwrite)
 
+    def statements(self, names: Mapping[str, str] | None = None) -> ErasureStatements:
+        """Return the statements with which engines erase the rows from each table that has them. Nothing is run.
+
+        They delete the rows, rewrite files that store them, drop tags and branches that keep them, expire all other
+        versions, and delete unused files: earlier versions can no longer be read. Trace again afterwards.
+
+        Args:
+            names: The names of tables in their engine, by their names in the lake: `{"orders": "shop.orders"}`.
+        """
+        names, statements, engines = {} if names is None else names, {}, {}
+        notes, assumed = [], []
+        for row in self.tables.to_arrow().to_pylist():
+            name, trace = row["name"], self.traces.get(row["name"])
+            if row["shares_with"]:
+                others = _few(row["shares_with"])
+                notes.append(f"{name} was not traced, and needs files of {others}: erase its rows before those.")
+            if row["outcome"] != FOUND or trace is None:
+                continue
+            now = trace.source.format.version(row["newest_version"])
+            request = RepairRequest(
+                source=trace.source, now=now, then=now, undone=None, where=None, key=None, engine_name=names.get(name)
+            )
+            try:
+                statements[name], is_assumed = erasure_statements(request, trace)
+            except SnapshotExplorerError as error:
+                notes.append(Message(f"No statements for {name}: ", error))
+                continue
+            engines[name] = "DuckDB, with the catalog as lake" if request.format.repairs is None else "Spark SQL"
+            assumed += [name] if is_assumed else []
+        if assumed:
+            named = "pass names={'orders': 'shop.orders'}"
+            notes.append(f"Names in your catalog are unknown, and assumed for {_few(assumed)}: {named}.")
+        return ErasureStatements(where=self.where, statements=statements, engines=engines, notes=notes)
+
     def _document(self, *, hide_condition: bool) -> Document:
         tables, files = self.tables.to_arrow().to_pylist(), self.files.to_arrow().to_pylist()
         for row in tables:
@@ -325,9 +360,9 @@ def _traced(entry: LakeTable, where: str) -> _Traced:
         parse_condition(where, schema)
     else:
         result.trace = table.trace(where)
-        result.open_questions += [*map(str, result.trace.unknown_reasons), *map(str, result.trace.notes)]
-        if not result.trace.is_complete and not result.open_questions:
-            result.open_questions.append("Not every file could be examined; see traces.")
+        if not result.trace.is_complete:  # otherwise notes are about the future
+            questions = [*map(str, result.trace.unknown_reasons), *map(str, result.trace.notes)]
+            result.open_questions += questions or ["Not every file could be examined; see traces."]
     _read_unnamed(table, where, names, result)
     return result
 

@@ -31,6 +31,7 @@ MODULES = {
     "analysis.rows.blame_result.Blame": "blames",
     "analysis.rows.bisection_result.Bisection": "bisections",
     "analysis.profile.profiles.Profile": "profiles",
+    "analysis.repair.erasing.ErasureStatements": "repairs",
     "analysis.repair.repair.Repair": "repairs",
     "analysis.rows.trace_result.Trace": "traces",
     "analysis.usage.report.Usage": "usages",

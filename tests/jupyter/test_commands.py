@@ -204,6 +204,8 @@ def test_lake_with_trace_takes_the_names_of_the_column(shell, memory_root):
     assert "no table of" in shell.fails(f"{line} --column other=id")
     assert shell.fails(f"{line} --column id").startswith("--column is a pattern of tables and the column's name there")
     assert shell.fails("%snapshot lake folder --column a=b").startswith("--column needs --trace.")
+    assert "Erasure, not run" in shell.ok(f"{line} --statements").shown["text/plain"]
+    assert shell.fails("%snapshot lake folder --statements").startswith("--statements needs --trace.")
     assert shell.fails(f"{line} --usage").startswith("--usage and --trace name two results.")
 
 

@@ -294,6 +294,75 @@ def test_random_lakes_agree_with_every_byte_of_rows(tmp_path, seed):
     assert trace.is_complete
 
 
+REWRITE = (
+    "CALL `lake`.system.rewrite_data_files(table => 'shop.shipments', options => map('delete-file-threshold', '1', "
+    "'remove-dangling-deletes', 'true'))"
+)
+
+
+def test_the_statements_of_each_format_erase_what_holds_the_rows():
+    wheres = {
+        "payments": "payment_id = 17",
+        "shipments": "shipment_id = 17",
+        "rides": "fare < 0",
+        "orders": "order_id = 1",
+    }
+    texts = {}
+    for name, where in wheres.items():
+        erasure = open_lake(samples.path(name)).trace(where).statements({name: f"lake.shop.{name}"})
+        assert erasure.notes == []
+        texts[name] = [text.rpartition("--")[2].partition("\n")[2] for text in erasure.statements[name]]
+        assert texts[name][-1] in repr(erasure)
+
+    assert [" ".join(text.split()) for text in texts["shipments"]] == [
+        "DELETE FROM `lake`.`shop`.`shipments` WHERE `shipment_id` = 17L",
+        REWRITE,
+        "CALL `lake`.system.rewrite_manifests('shop.shipments')",
+        "ALTER TABLE `lake`.`shop`.`shipments` DROP TAG `first-days`",
+        "ALTER TABLE `lake`.`shop`.`shipments` DROP BRANCH `reweigh`",
+        "CALL `lake`.system.expire_snapshots('shop.shipments', older_than => TIMESTAMP '9999-01-01', retain_last => 1)",
+        "CALL `lake`.system.remove_orphan_files('shop.shipments')",
+    ]
+    assert [text.split("(")[0] for text in texts["orders"][1:4]] == [
+        "CALL `lake`.sys.compact",
+        "CALL `lake`.sys.compact_manifest",
+        "CALL `lake`.sys.delete_tag",
+    ]
+    assert "delete_savepoint(table => 'shop.rides', instant_time => '20261104090001681')" in texts["rides"][2]
+    set_first, *_, set_again, unset = texts["payments"]
+    assert "'delta.logRetentionDuration' = 'interval 0 hours'" in set_first
+    assert "'delta.logRetentionDuration' = 'interval 3650 days'" in set_again
+    assert unset.endswith("UNSET TBLPROPERTIES (\n    'delta.checkpointInterval')")
+
+
+def test_statements_name_what_is_assumed_and_which_tables_have_none(tmp_path):
+    table_of(tmp_path / "orders", [42])
+    table_of(tmp_path / "clean", [1])
+    assert open_lake(tmp_path).trace("hash(id) <> 1").statements().statements == {}
+    lacking, *_ = open_lake(tmp_path).trace("hash(id) <> 1").statements().notes
+    assert lacking == "No statements for clean: The condition 'hash(id) <> 1' cannot be written exactly in Spark SQL."
+
+    erasure = open_lake(tmp_path).trace("id = 42").statements()
+    assert list(erasure.statements) == ["orders"]
+    assert erasure.notes == []
+    assert f"delta`.`{tmp_path}/orders`" in erasure.statements["orders"][0]
+    assert "no table is known to have such rows" in repr(open_lake(tmp_path).trace("id = 43").statements())
+    (note,) = open_lake(samples.path("shipments")).trace("shipment_id = 17").statements().notes
+    assert note == (
+        "Names in your catalog are unknown, and assumed for shipments: pass names={'orders': 'shop.orders'}."
+    )
+
+
+def test_a_table_that_shares_files_is_to_be_erased_first(tmp_path):
+    source = table_of(tmp_path / "orders", [42])
+    clone = DeltaTable(None, tmp_path / "clone", fields=[("number", "long")])
+    clone.commit(add((tmp_path / "orders" / "part-0.parquet").as_uri(), size=source.sizes["part-0.parquet"], rows=1))
+
+    assert open_lake(tmp_path).trace("id = 42").statements().notes == [
+        "clone was not traced, and needs files of orders: erase its rows before those."
+    ]
+
+
 @pytest.fixture
 def lake_of_three(tmp_path):
     root = tmp_path / "lake"

@@ -54,15 +54,21 @@ def oracle(environment, tmp_path_factory, request):
     return written
 
 
+@pytest.fixture(scope="session", autouse=True)
+def planner():
+    """Name the Python of this process, which plans what engines run."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PLANNER", sys.executable)
+        yield
+
+
 @pytest.fixture(scope="session")
 def connector_wrote(oracle):
     """Return the folder in which a format's connector wrote all that tests compare with: one Spark for all."""
 
     def folder(name):
         names = delta_chosen.NAMES if name == "delta" else ()
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setenv("PLANNER", sys.executable)
-            return oracle("connector_tables.py", name, delta_chosen.SEED, *names, inner=INNER.get(name, ""))
+        return oracle("connector_tables.py", name, delta_chosen.SEED, *names, inner=INNER.get(name, ""))
 
     return folder
 

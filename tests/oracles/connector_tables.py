@@ -2,10 +2,10 @@
 
     python -m tests.oracles.connector_tables OUT FORMAT SEED [NAME...]
 
-Runs in the environment of .ci/oracles, for Hudi and Paimon in that for Spark 3.5. Writes what `repair_tables.py` and
-`pair_tables.py` describe. Delta adds `delta_tables.py` with the scenarios of these names, or all; Hudi adds
-`hudi_tables.py`. Iceberg adds `twin_tables.py`, `orphan_tables.py` and random histories: `tables/NAME/` and
-`expected/NAME/SNAPSHOT-ID.json` as `support.iceberg.histories` describes them, and `pyiceberg/NAME.json` as
+Runs in the environment of .ci/oracles, for Hudi and Paimon in that for Spark 3.5. Writes what `repair_tables.py`,
+`pair_tables.py` and `erasure_tables.py` describe. Delta adds `delta_tables.py` with the scenarios of these names, or
+all; Hudi adds `hudi_tables.py`. Iceberg adds `twin_tables.py`, `orphan_tables.py` and random histories: `tables/NAME/`
+and `expected/NAME/SNAPSHOT-ID.json` as `support.iceberg.histories` describes them, and `pyiceberg/NAME.json` as
 `support.iceberg.pyiceberg_rows` does.
 """
 
@@ -16,7 +16,15 @@ import os
 import sys
 from pathlib import Path
 
-from tests.oracles import delta_tables, hudi_tables, orphan_tables, pair_tables, repair_tables, twin_tables
+from tests.oracles import (
+    delta_tables,
+    erasure_tables,
+    hudi_tables,
+    orphan_tables,
+    pair_tables,
+    repair_tables,
+    twin_tables,
+)
 from tests.support.iceberg import histories, pyiceberg_rows
 from tests.support.oracles import lakes
 
@@ -42,6 +50,7 @@ def main() -> None:
             orphan_tables.write_all(spark, out)
     pair_tables.write_all(spark, kind, out, str(seed), FAMILIES)
     repair_tables.write_all(spark, kind, out, seed)
+    erasure_tables.write_all(spark, kind, out)
     spark.stop()
 
 

@@ -1,4 +1,4 @@
-"""Plan repairs in a process of the project's own environment, for `repair_tables.py`.
+"""Plan repairs and erasures in a process of the project's own environment, for the scripts beside this one.
 
 A line of JSON on the standard input has the arguments of `Table.repair`, and what it returns is one on the output.
 """
@@ -15,8 +15,12 @@ def main() -> None:
     """Answer until the input ends."""
     for line in sys.stdin:
         asked = json.loads(line)
-        table = open_table(asked["path"])
-        if "versions" in asked:
+        table = None if "erase" in asked else open_table(asked["path"])
+        if table is None:
+            trace = sx.open_lake(asked["path"]).trace(asked["erase"])
+            erasure = trace.statements(asked["names"])
+            answer = {"verdict": trace.verdict, "statements": dict(erasure.statements), "notes": list(erasure.notes)}
+        elif "versions" in asked:
             versions = table.versions()
             before = versions[versions.index(asked["before"]) - 1] if "before" in asked else None
             answer = {"newest": versions[-1], "before": before}

@@ -132,7 +132,7 @@ def _restored(
     restored, flink = (
         None
         if template is None
-        else statements.restore_statement(template, parts, version=repair.to, identifier_text=commit_id)
+        else statements.engine_statement(template, parts, version=repair.to, identifier=commit_id)
         for template, parts in zip((syntax.restore_command, syntax.flink_restore_command), names, strict=True)
     )
     notes = (syntax.restore_note, *name_notes, same_version(repair.version), *retention_notes(request, repair.to))

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from snapshot_explorer.analysis.repair.spark_sql import join_items, spark_identifier
+from snapshot_explorer.analysis.repair.spark_sql import join_items, spark_identifier, text_literal
 from snapshot_explorer.core.errors import UnsupportedFeatureError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from snapshot_explorer.analysis.repair.selection import RowCounts
 
@@ -110,16 +111,26 @@ def _merge(target: Target, key: Sequence[str], selection: Selection, *, names_ke
     return "\n".join(lines)
 
 
-def restore_statement(template: str, name: Sequence[str], *, version: int, identifier_text: str) -> str:
-    """Return the engine's own statement that restores a version.
+def engine_statement(
+    template: str,
+    name: Sequence[str],
+    *,
+    quote: Callable[[str], str] = spark_identifier,
+    refs: Mapping[str, str] = MappingProxyType({}),
+    **fields: object,
+) -> str:
+    """Return a statement of an engine on a table.
 
     Args:
-        template: The statement, with the fields `name`, `version` and `identifier`. A procedure has the name as text,
-            without the catalog, whose procedure it is.
+        template: The statement, with `name` and other fields. A procedure has the name as text, without the catalog,
+            whose procedure it is; `catalog`, `schema` and `table` are its parts.
+        quote: Returns a name as an identifier.
+        refs: Fields that are tags or branches, as text in a procedure, otherwise as identifiers.
     """
-    fields = {"version": version, "identifier": identifier_text}
-    if not template.startswith("CALL "):
-        return template.format(name=".".join(map(spark_identifier, name)), **fields)
+    is_procedure = template.startswith("CALL ")
+    spelled = {field: (text_literal if is_procedure else quote)(ref) for field, ref in refs.items()}
+    if not is_procedure:
+        return template.format(name=".".join(map(quote, name)), **spelled, **fields)
     *catalog, schema, table = name if len(name) > 1 else ("", *name)
     parts = [part for part in (schema, table) if part]
     if not all(_PLAIN.fullmatch(part) for part in parts):
@@ -127,7 +138,8 @@ def restore_statement(template: str, name: Sequence[str], *, version: int, ident
             f"A procedure reads the name of its table as text, and {'.'.join(parts)!r} would need quotes in it. Rename "
             "the table, or give another name=."
         )
-    statement = template.format(name=".".join(parts), **fields)
+    names = {"name": ".".join(parts), "catalog": ".".join(catalog), "schema": schema, "table": table}
+    statement = template.format(**names, **spelled, **fields)
     prefix = "".join(f"{spark_identifier(part)}." for part in catalog if _is_of_catalog(template))
     return f"CALL {prefix}{statement.removeprefix('CALL ')}"
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from snapshot_explorer.analysis.repair import ErasureStatements
 from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.jupyter.command import Argument, Call, Command, Invocation, Option
 from snapshot_explorer.jupyter.commands.open import CATALOG, CATALOG_OPTIONS, SPARK, spark_session
@@ -24,11 +25,11 @@ _NOT_OF_A_LIST = (*_RESULTS, "since", "at", "match", "health", "format", "spark"
 """The options that `--list` excludes."""
 
 
-def _lake(invocation: Invocation) -> Lake | LakeSnapshot | LakeTrace | Frame:
+def _lake(invocation: Invocation) -> ErasureStatements | Lake | LakeSnapshot | LakeTrace | Frame:
     """Return the lake with its overview, or the result that the options name in its place."""
     arguments = invocation.arguments
     check_options(arguments, "usage", only_with=("price",))
-    check_options(arguments, "trace", only_with=("column",))
+    check_options(arguments, "trace", only_with=("column", "statements"))
     check_options(arguments, "list", only_with=("no-sizes",), never_with=_NOT_OF_A_LIST)
     if arguments.has("list"):
         return _list(invocation, arguments.get("path") or "")
@@ -44,7 +45,8 @@ def _lake(invocation: Invocation) -> Lake | LakeSnapshot | LakeTrace | Frame:
     if arguments.has("usage"):
         return lake.usage(price=price_of(arguments))
     if (where := arguments.get("trace")) is not None:
-        return lake.trace(where, _columns(arguments.repeated.get("column", ())))
+        trace = lake.trace(where, _columns(arguments.repeated.get("column", ())))
+        return trace.statements() if arguments.has("statements") else trace
     if (before := arguments.get("diff")) is not None:
         other = invocation.variables.get(before)
         return lake.diff(other if isinstance(other, Lake | LakeSnapshot) else before)
@@ -174,6 +176,10 @@ LAKE = Command(
             metavar="PATTERN=NAME",
             repeated=True,
             meaning="with --trace: what the column is called in some tables, such as crm.*=cust_no",
+        ),
+        Option(
+            flags=("--statements",),
+            meaning="with --trace: the statements with which engines erase these rows, not run",
         ),
         Option(flags=("--list",), meaning="only which tables there are, in place of the overview"),
         Option(

@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 
 from snapshot_explorer.analysis.pairs import MergeStatement
+from snapshot_explorer.analysis.repair import ErasureStatements
 from snapshot_explorer.analysis.repair.repair import Repair
 from snapshot_explorer.core.hints import Message
 from snapshot_explorer.core.safe_text import sanitize
@@ -60,6 +61,15 @@ def _merge(merge: MergeStatement) -> Drawing:
     return Drawing(title=title, parts=(Line("Spark SQL:"), *_drawn_statement(merge.statement), Pairs(tuple(facts))))
 
 
+@draw.register
+def _erasure(erasure: ErasureStatements) -> Drawing:
+    parts: list[Part] = []
+    for name, statements in erasure.statements.items():
+        parts += [Line(f"{name}, {erasure.engines[name]}:"), *_drawn_statement(";\n\n".join(statements), "statements")]
+    parts += map(Line, [*erasure.notes, *([] if parts else ["Nothing to do: no table is known to have such rows."])])
+    return Drawing(title=f"Erasure, not run: rows where {erasure.where}", parts=tuple(parts))
+
+
 def _expected(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{count:,} {word}" for word, count in counts.items())
 
@@ -93,11 +103,11 @@ def _scope(repair: Repair, commits: str) -> tuple[str, object]:
     return "undone", None if repair.is_empty else f"what {commits} since version {repair.to} did to these rows"
 
 
-def _drawn_statement(statement: str) -> tuple[Part, ...]:
+def _drawn_statement(statement: str, attribute: str = "statement") -> tuple[Part, ...]:
     """Return the whole statement, to be copied, or a line that names the attribute with it."""
     lines = statement.split("\n")
     # A break in a text or a name, where a terminal wraps the line, would be another text.
     is_broken = any(len(line) > WIDTH and _WITH_BLANK.search(line) for line in lines)
     if is_broken or any(sanitize(line) != line for line in lines):
-        return (Line("The statement has long texts or invisible characters. Copy it from .statement."),)
+        return (Line(f"The statement has long texts or invisible characters. Copy it from .{attribute}."),)
     return (Code(statement, is_whole=True),)

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import pyarrow as pa
 
-from snapshot_explorer.formats.capabilities import Maintenance
+from snapshot_explorer.formats.capabilities import Erasure, Maintenance
 from snapshot_explorer.formats.delta.expiry.orphans import named_files
 from snapshot_explorer.formats.delta.expiry.presence import presence
 from snapshot_explorer.formats.delta.expiry.retention import Vacuum
@@ -28,6 +28,27 @@ class DeltaMaintenance(Maintenance):
 
     statistics_clean_up: ClassVar[str | None] = (
         "the clean-up of the log, which a checkpoint starts, once it is older than delta.logRetentionDuration"
+    )
+    erasure: ClassVar[Erasure | None] = Erasure(
+        settings={
+            "delta.appendOnly": ("false", "false"),
+            "delta.deletedFileRetentionDuration": ("interval 0 hours", None),
+            "delta.logRetentionDuration": ("interval 0 hours", None),
+            "delta.checkpointInterval": ("1", None),
+        },
+        steps=(
+            ("Delete the rows from the newest version.", "DELETE FROM {name}\nWHERE {where}"),
+            ("Rewrite files with deletion vectors: they store deleted rows.", "REORG TABLE {name} APPLY (PURGE)"),
+            (
+                "No reader, writer or shallow clone may use the table from here on.",
+                "SET spark.databricks.delta.retentionDurationCheck.enabled = false",
+            ),
+            ("Delete files of older versions, and files that no version names.", "VACUUM {name} RETAIN 0 HOURS"),
+            (
+                "On the next day in UTC: the checkpoint of this commit deletes the log of earlier days.",
+                "ALTER TABLE {name} SET TBLPROPERTIES ('delta.checkpointInterval' = '1')",
+            ),
+        ),
     )
     unsearched_values: ClassVar[str | None] = "checksum files and compacted commits of the log"
 

@@ -3,12 +3,13 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import ClassVar
 
 import pyarrow as pa
 
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.core.text import pluralize
-from snapshot_explorer.formats.capabilities import Maintenance
+from snapshot_explorer.formats.capabilities import Erasure, Maintenance
 from snapshot_explorer.formats.ducklake.expiry.retention import expiry_of
 from snapshot_explorer.formats.ducklake.metadata.log import DuckLakeLog
 from snapshot_explorer.formats.ducklake.metadata.paths import located, table_folders
@@ -30,6 +31,27 @@ _NOTE = (
 @dataclass(frozen=True, kw_only=True)
 class DuckLakeMaintenance(Maintenance):
     """The maintenance of a DuckLake table."""
+
+    erasure: ClassVar[Erasure | None] = Erasure(
+        steps=(
+            ("Move inlined rows from the catalog to files.", "CALL ducklake_flush_inlined_data('{catalog}')"),
+            ("Delete the rows from the newest snapshot.", "DELETE FROM {name}\nWHERE {where}"),
+            (
+                "Rewrite files that store deleted rows.",
+                "CALL ducklake_rewrite_data_files('{catalog}', '{table}', schema => '{schema}', delete_threshold => 0)",
+            ),
+            (
+                "Remove all other snapshots of the catalog: other tables lose theirs, too.",
+                "CALL ducklake_expire_snapshots('{catalog}', older_than => now())",
+            ),
+            ("Delete their files.", "CALL ducklake_cleanup_old_files('{catalog}', cleanup_all => true)"),
+            (
+                "Delete files that the catalog does not name. Then have its database rewrite itself, as by VACUUM.",
+                "CALL ducklake_delete_orphaned_files('{catalog}', cleanup_all => true)",
+            ),
+        ),
+    )
+    unsearched_values: ClassVar[str | None] = "deleted rows in free pages of the catalog"
 
     log: DuckLakeLog
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import pyarrow as pa
 
-from snapshot_explorer.formats.capabilities import Maintenance
+from snapshot_explorer.formats.capabilities import Erasure, Maintenance
 from snapshot_explorer.formats.expiry import Expiry, Presence, RetentionRule
 from snapshot_explorer.formats.file_checks import FileCheck
 from snapshot_explorer.formats.hudi.expiry import cleaning
@@ -24,9 +24,34 @@ class HudiMaintenance(Maintenance):
     """The maintenance of a Hudi table."""
 
     unsearched_values: ClassVar[str | None] = "the metadata table in .hoodie/metadata, with its column statistics"
-
     storage: Storage
     history: HudiHistory
+
+    @property
+    def erasure(self) -> Erasure | None:
+        """Return the statements that erase rows. Reads the timeline."""
+        compaction = (
+            "Merge log files: base files store deleted rows.",
+            "CALL run_compaction(op => 'scheduleAndExecute', table => '{name}')",
+        )
+        is_merged = self.history.current().config.is_merge_on_read
+        return Erasure(
+            steps=(
+                ("Delete the rows from the newest version.", "DELETE FROM {name}\nWHERE {where}"),
+                *((compaction,) if is_merged else ()),
+                (
+                    "The savepoint keeps the rows.",
+                    "CALL delete_savepoint(table => '{name}', instant_time => '{version}')",
+                ),
+                (
+                    "Delete the files of older versions. These stay in the timeline, and can no longer be read.",
+                    (
+                        "CALL run_clean(table => '{name}', clean_policy =>\n"
+                        "  'KEEP_LATEST_FILE_VERSIONS', file_versions_retained => 1)"
+                    ),
+                ),
+            )
+        )
 
     def expiry(
         self, rule: RetentionRule, lifetimes: pa.Table, newest: int | None, unread: Collection[int] = ()

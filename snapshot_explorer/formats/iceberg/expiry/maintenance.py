@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import pyarrow as pa
 
-from snapshot_explorer.formats.capabilities import Maintenance
+from snapshot_explorer.formats.capabilities import Erasure, Maintenance
 from snapshot_explorer.formats.expiry import Expiry, Presence, RetentionRule
 from snapshot_explorer.formats.file_checks import FileCheck
 from snapshot_explorer.formats.files.whole_files import check_file
@@ -25,6 +25,30 @@ from snapshot_explorer.formats.statistics import StatisticsFiles
 class IcebergMaintenance(Maintenance):
     """The maintenance of a branch of an Iceberg table."""
 
+    erasure: ClassVar[Erasure | None] = Erasure(
+        settings={"gc.enabled": ("true", "true")},
+        steps=(
+            ("Delete the rows from the newest snapshot.", "DELETE FROM {name}\nWHERE {where}"),
+            (
+                "Rewrite data files that have delete files: they store deleted rows.",
+                (
+                    "CALL system.rewrite_data_files(table => '{name}', options =>\n"
+                    "  map('delete-file-threshold', '1', 'remove-dangling-deletes', 'true'))"
+                ),
+            ),
+            ("Write manifests without the bounds of removed files.", "CALL system.rewrite_manifests('{name}')"),
+            ("The tag keeps the rows.", "ALTER TABLE {name} DROP TAG {tag}"),
+            ("The branch keeps the rows.", "ALTER TABLE {name} DROP BRANCH {branch}"),
+            (
+                "Delete the files of all other snapshots.",
+                "CALL system.expire_snapshots('{name}',\n  older_than => TIMESTAMP '9999-01-01', retain_last => 1)",
+            ),
+            (
+                "Delete files that no snapshot names, if they are older than 3 days.",
+                "CALL system.remove_orphan_files('{name}')",
+            ),
+        ),
+    )
     unsearched_values: ClassVar[str | None] = (
         "equality delete files, manifest lists with partitions, statistics and partition statistics files"
     )

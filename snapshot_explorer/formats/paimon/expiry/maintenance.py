@@ -9,7 +9,7 @@ from typing import ClassVar
 import pyarrow as pa
 
 from snapshot_explorer.core.records import RowModifier
-from snapshot_explorer.formats.capabilities import Maintenance
+from snapshot_explorer.formats.capabilities import Erasure, Maintenance
 from snapshot_explorer.formats.expiry import Expiry, Presence, RetentionRule
 from snapshot_explorer.formats.file_checks import FileCheck
 from snapshot_explorer.formats.interface import TableFormat
@@ -31,6 +31,26 @@ from snapshot_explorer.formats.unread_versions import read_apart, unread_notes
 class PaimonMaintenance(Maintenance):
     """The maintenance of a branch of a Paimon table."""
 
+    erasure: ClassVar[Erasure | None] = Erasure(
+        steps=(
+            ("Delete the rows from the newest snapshot.", "DELETE FROM {name}\nWHERE {where}"),
+            ("Merge or rewrite files that store deleted rows.", "CALL sys.compact(table => '{name}')"),
+            (
+                "Since Paimon 1.0: write manifests without the statistics of removed files.",
+                "CALL sys.compact_manifest(table => '{name}')",
+            ),
+            ("The tag keeps the rows.", "CALL sys.delete_tag(table => '{name}', tag => {tag})"),
+            ("The branch keeps the rows.", "CALL sys.delete_branch(table => '{name}', branch => {branch})"),
+            (
+                "Delete the files of all other snapshots. A consumer that waits for one keeps it.",
+                "CALL sys.expire_snapshots(table => '{name}',\n  retain_max => 1, retain_min => 1, max_deletes => 99999)",
+            ),
+            (
+                "Delete files that no snapshot names, if they are older than a day.",
+                "CALL sys.remove_orphan_files(table => '{name}')",
+            ),
+        ),
+    )
     unsearched_values: ClassVar[str | None] = "manifest lists with partitions, indexes and table statistics"
 
     metadata: BranchMetadata
