@@ -430,6 +430,7 @@ class Table(VersionedTable, Shown):
         to_free: int | str | None = None,
         price: float | None = None,
         everything: bool = False,
+        where: Sequence[str] | str | None = None,
     ) -> Usage:
         """Return who holds the bytes of the table, each data file counted once, and what could be freed.
 
@@ -452,11 +453,16 @@ class Table(VersionedTable, Shown):
             everything: Also count all other files in the table's folder, which costs what `orphans` costs: `summary`
                 has a row for each kind of metadata, deletion vectors, delete files, change data, orphaned files older
                 than three days, and younger ones.
+            where: With `time`, conditions such as `day = '2026-11-01'`, as a workload has them: also counts the files
+                and bytes that they would have read at each version, which partitions and statistics do not rule out.
 
         Raises:
+            InvalidArgumentError: `where` is passed without `time`, or is not a condition.
             UnsupportedFeatureError: `by` is `column`; or, with `to_free`, as `retention`.
         """
-        return usage_of(self._past, by=by, without=without, to_free=to_free, price=price, everything=everything)
+        return usage_of(
+            self._past, by=by, without=without, to_free=to_free, price=price, everything=everything, where=where
+        )
 
     @_reads_metadata_once
     def verify(self, level: Level = "existence", *, resume: Verification | bool | None = None) -> Verification:

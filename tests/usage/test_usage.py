@@ -10,6 +10,7 @@ import pytest
 from snapshot_explorer import open_table, samples
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotNotFoundError, UnsupportedFeatureError
 from snapshot_explorer.history import history_of
+from tests.inner.engines import parse_condition
 from tests.support.delta.table_builder import DeltaTable, metadata, protocol, remove
 from tests.support.iceberg.table_builder import IcebergTable
 from tests.support.paimon.table_builder import PaimonTable
@@ -240,6 +241,63 @@ def test_compaction_is_write_amplification(scenario):
     assert (newest["rewritten_bytes"], {row["rewritten_bytes"] for row in older}) == (added[-1], {0})
     assert {row["write_amplification"] for row in older} == {1}
     assert newest["write_amplification"] == pytest.approx(sum(added) / sum(added[:-1]))
+
+
+def test_a_compaction_gains_what_it_removes(scenario):
+    table = open_table(scenario.url)
+
+    newest = table.usage("time").groups.to_dict()[0]
+
+    removed = table.history().to_dict()[0]["removed_bytes"]
+    assert newest["removed_bytes"] == removed > 0
+
+
+@pytest.mark.parametrize(
+    ("name", "where", "is_exact"),
+    [
+        ("payments", ["payment_id = 17", "day >= '2026-11-05'"], True),
+        ("payments", "payment_id > 100", True),
+        ("shipments", ["shipment_id between 10 and 30"], True),
+        ("rides", ["fare < 0"], False),
+        ("orders", ["order_id = 42", "amount < 0"], False),
+    ],
+)
+def test_what_conditions_would_have_read_is_what_plans_of_each_version_read(name, where, is_exact):
+    """A plan also skips by rules of the format, such as buckets and log files, so it may read less."""
+    table = open_table(samples.path(name))
+
+    rows = table.usage("time", where=where).groups.to_dict()
+
+    assert len(rows) > 5
+    fewer = 0
+    for row in rows:
+        files = table.at(row["version"]).files().to_arrow()
+        sizes = dict(zip(files["path"].to_pylist(), files["size_bytes"].to_pylist(), strict=True))
+        plans = [planned(table, row["version"], text) for text in ([where] if isinstance(where, str) else where)]
+        number, size = sum(map(len, plans)), sum(sizes[path] for plan in plans for path in plan)
+        if is_exact:
+            assert (row["read_files"], row["read_bytes"]) == (number, size), row
+        assert number <= row["read_files"] <= len(plans) * row["live_files"]
+        assert size <= row["read_bytes"] <= len(plans) * row["live_bytes"]
+        fewer += row["read_files"] < len(plans) * row["live_files"]
+    assert fewer or not is_exact
+
+
+def planned(table, version, where):
+    """Return the paths of the files that a scan of a version reads."""
+    schema = table.current.arrow_schema
+    plan = history_of(table).format.version(version).plan(parse_condition(where, schema))
+    return {path for split in plan.splits for path in split.files}
+
+
+def test_conditions_are_counted_by_time_alone(scenario):
+    table = open_table(scenario.url)
+
+    with pytest.raises(InvalidArgumentError, match="where is counted at each version: use by='time'"):
+        table.usage("version", where="id = 1")
+    with pytest.raises(InvalidArgumentError, match="nowhere"):
+        table.usage("time", where="nowhere = 1")
+    assert "read_files" not in repr(table.usage("time"))
 
 
 @pytest.mark.parametrize("damaged", ["snapshot/snapshot-2", "branch/branch-dev/snapshot/snapshot-1", "tag/tag-v1"])

@@ -1,20 +1,29 @@
-"""Usage over time: live and held bytes at each version, and write amplification."""
+"""Usage over time: live and held bytes at each version, write amplification, and what conditions would have read."""
+
+from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
 
+from snapshot_explorer.analysis.row_history.affected_versions import affected_versions
 from snapshot_explorer.analysis.usage.groups import Grouped
+from snapshot_explorer.analysis.usage.held_files import Ints
 from snapshot_explorer.analysis.usage.holders import Holders
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.core import frames
 from snapshot_explorer.core.records import MAINTENANCE_KINDS
+from snapshot_explorer.engines.conditions import parse_condition
 from snapshot_explorer.formats.unread_versions import unread_notes
+from snapshot_explorer.history import History
 
 
-def over_time(holders: Holders) -> Grouped:
+def over_time(holders: Holders, where: Sequence[str] = ()) -> Grouped:
     """Return USAGE_OVER_TIME of the versions of the open history, newest first, and the commits that cannot be read.
 
     Held files are those of the versions that still exist: what expired before is unknown, and not counted.
+
+    Args:
+        where: Conditions on columns of the newest version, whose files to read are counted. Reads statistics once each.
     """
     files, source = holders.files, holders.sources[0]
     versions = files.histories[0].versions
@@ -47,9 +56,30 @@ def over_time(holders: Holders) -> Grouped:
         "added_bytes": added,
         "rewritten_bytes": rewritten,
         "write_amplification": amplification,
+        "removed_bytes": commits["removed_bytes"],
+        **(_read_files(source, where, versions) if where and len(versions) else {}),
     }
     rows = frames.table_of(frames.USAGE_OVER_TIME, columns).take(pa.array(np.arange(len(versions))[::-1]))
     return rows, unread_notes(unread, "the commit of")
+
+
+def _read_files(source: History, where: Sequence[str], versions: Ints) -> dict[str, object]:
+    """Return the columns on the files that readers with these conditions cannot skip, at each version."""
+    totals = np.zeros((3, len(versions)), np.int64)
+    reference = source.format.version(int(versions[-1]))
+    for text in where:
+        condition = parse_condition(text, reference.arrow_schema)
+        affected = affected_versions(source.format, condition, int(versions[-1]))
+        known = affected.lifetimes.versions
+        rows = affected.lifetimes.intervals.rows.filter(pa.array(affected.admits))
+        sizes = rows["size_bytes"]
+        values = np.ones(len(rows)), sizes.fill_null(0).to_numpy(), sizes.is_null().to_numpy()
+        for index, value in enumerate(values):
+            changes = np.zeros(len(known) + 1, np.int64)
+            np.add.at(changes, rows["first"].to_numpy(), value.astype(np.int64))
+            np.subtract.at(changes, np.minimum(rows["last"].to_numpy(), len(known)), value.astype(np.int64))
+            totals[index] += np.cumsum(changes)[np.searchsorted(np.asarray(known), versions)]
+    return {"read_files": pa.array(totals[0]), "read_bytes": pa.array(totals[1], mask=totals[2] > 0)}
 
 
 def _cumulated(values: pa.Array) -> pa.Array:

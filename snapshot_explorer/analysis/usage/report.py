@@ -57,6 +57,10 @@ _COST = pa.field(
     pa.float64(),
     metadata={"meaning": "size_bytes at the price that was passed; null if the size is unknown"},
 )
+_OF_READS = frozenset(
+    ("version", "committed_at", "kind", "operation", "live_files", "live_bytes", "read_files", "read_bytes")
+)
+"""The columns of USAGE_OVER_TIME that are drawn with conditions; others are left out for their number."""
 BY = tuple(_GROUPS)
 """What usage can be grouped by."""
 
@@ -107,9 +111,13 @@ def usage_of(
     to_free: int | str | None,
     price: float | None,
     everything: bool,
+    where: Sequence[str] | str | None,
 ) -> Usage:
     """Return who holds the bytes of a table; see `Table.usage`."""
     _check_by(by)
+    if where is not None and by != "time":
+        raise InvalidArgumentError(Message("where is counted at each version: use ", Hint("", {"by": "time"}), "."))
+    conditions = [where] if isinstance(where, str) else where or ()
     check_price(price)
     needed = None if to_free is None else parse_size(to_free)
     holders = read_holders(history)
@@ -120,7 +128,7 @@ def usage_of(
     if everything:
         beside, unread_beside = rows_beside(history, holders)
         rows, unread = [*rows, *beside], (*unread, *unread_beside)
-    groups, unread_commits = group(holders)
+    groups, unread_commits = over_time(holders, conditions) if by == "time" else group(holders)
     unread = tuple(dict.fromkeys(unread))
     summary = pa.Table.from_pylist(rows, frames.USAGE)
     return Usage(
@@ -160,6 +168,7 @@ def check_price(price: object) -> None:
 def _frame(rows: pa.Table, price: float | None, *, title: str, noun: str, unread: tuple[str, ...]) -> Frame:
     """Return USAGE as a frame, with what could not be read as notes; with a price, also the cost of each row."""
     drawn = {"group", *non_empty_columns(rows)}
+    drawn = drawn & _OF_READS if "read_files" in drawn else drawn
     if price is not None:
         rows = with_cost(rows, price)
         drawn.add(_COST.name)

@@ -406,6 +406,20 @@ USAGE_OVER_TIME = pa.schema(
             pa.float64(),
             "bytes added up to here for each byte added by commits that may change rows; null if unknown",
         ),
+        _column(
+            "removed_bytes",
+            pa.int64(),
+            "size of the files that the commit removed: the gain of a compaction is what exceeds added_bytes",
+            "bytes",
+        ),
+        _column(
+            "read_files",
+            pa.int64(),
+            "live files that metadata does not rule out for the conditions of where, each counted once for each "
+            "condition; null without conditions",
+            "files",
+        ),
+        _column("read_bytes", pa.int64(), "size of these files; null if one is unknown", "bytes"),
     ]
 )
 

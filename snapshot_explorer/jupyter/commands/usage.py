@@ -14,6 +14,7 @@ def _usage(invocation: Invocation) -> Usage:
         to_free=arguments.get("to-free"),
         price=price_of(arguments),
         everything=arguments.has("everything"),
+        where=arguments.repeated.get("where"),
     )
 
 
@@ -53,6 +54,13 @@ USAGE = Command(
         Option(
             flags=("--everything",),
             meaning="also count all other files by kind, such as metadata: lists every folder",
+        ),
+        Option(
+            flags=("--where",),
+            metavar='"SQL"',
+            value_type="condition",
+            repeated=True,
+            meaning="with --by time: what such a condition would have read at each version",
         ),
         TABLE,
     ),

@@ -43,7 +43,10 @@ class PaimonMaintenance(Maintenance):
             ("The branch keeps the rows.", "CALL sys.delete_branch(table => '{name}', branch => {branch})"),
             (
                 "Delete the files of all other snapshots. A consumer that waits for one keeps it.",
-                "CALL sys.expire_snapshots(table => '{name}',\n  retain_max => 1, retain_min => 1, max_deletes => 99999)",
+                (
+                    "CALL sys.expire_snapshots(table => '{name}',\n"
+                    "  retain_max => 1, retain_min => 1, max_deletes => 1000000)"
+                ),
             ),
             (
                 "Delete files that no snapshot names, if they are older than a day.",
