@@ -7,7 +7,6 @@ import shutil
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
@@ -264,34 +263,6 @@ def test_it_draws_itself(tmp_path):
     assert "What keeps the rows:" in repr(trace)
     assert "<b>plain" not in html
     assert "&lt;b&gt;plain" in html
-
-
-@pytest.mark.parametrize("seed", range(12))
-def test_random_lakes_agree_with_every_byte_of_rows(tmp_path, seed):
-    """No table with the value in any Parquet file below it is called absent, and none without it is called found."""
-    chance = random.Random(seed)
-    for number in range(4):
-        table = DeltaTable(None, tmp_path / f"t{number}", fields=FIELDS)
-        live = []
-        for file in range(chance.randrange(5)):
-            name, content = f"part-{file}.parquet", parquet([chance.randrange(30) for _ in range(3)])
-            table.write(name, content)
-            kind = chance.choice(["live", "removed", "unnamed"])
-            if kind != "unnamed":
-                table.commit(add(name, size=len(content)))
-                live.append(name)
-            if kind == "removed":
-                table.commit(remove(live.pop(chance.randrange(len(live)))))
-
-    trace = open_lake(tmp_path).trace("id in (7, 11, 13)")
-
-    expected = {}
-    for number in range(4):
-        files = [pq.read_table(path)["id"] for path in (tmp_path / f"t{number}").glob("*.parquet")]
-        has_it = any(pc.any(pc.is_in(ids, pa.array([7, 11, 13]))).as_py() for ids in files)
-        expected[f"t{number}"] = "found" if has_it else "absent"
-    assert outcomes(trace) == expected
-    assert trace.is_complete
 
 
 REWRITE = (
