@@ -62,7 +62,7 @@ _STYLE = (
     "font:14px/1.5 system-ui,sans-serif}h1{font-size:22px;margin:0;overflow-wrap:anywhere}"
     "section{margin:24px 0;padding-top:8px;border-top:1px solid #8c8c8c}"
     ".sx > :is(svg,.sx-picture){display:block;margin:8px 0}"
-    ".sx .sx-fade{-webkit-mask:none;mask:none;white-space:normal}"
+    ".sx .sx-fade{-webkit-mask:none;mask:none;white-space:normal}.sx code{white-space:pre-wrap}"
     "@media screen and (prefers-color-scheme:dark){:root{--page:#1e1e1e;--ink:#e0e0e0;" + _DARK + "}"
     ".sx .sx-table td.sx-plus{color:#4fd1a5!important}.sx .sx-table td.sx-minus{color:#ff9d5c!important}.sx-picture{"
     + DARK_PICTURE

@@ -453,8 +453,10 @@ def test_a_signature_is_that_of_the_key_and_of_the_content(lake_of_three, tmp_pa
 def test_a_report_of_it_is_a_page_to_print(lake_of_three, tmp_path):
     trace = open_lake(lake_of_three).trace("id = 42")
 
-    page = report(tmp_path / "erasure.html", trace).read_text()
+    page = report(tmp_path / "erasure.html", trace, trace.statements()).read_text()
 
+    assert ".sx code{white-space:pre-wrap}" in page  # a comment ends where its line does
+    assert "DELETE FROM `delta`" in page
     assert "1 of 3 tables has matching rows: orders." in page
     assert trace.digest in page
 

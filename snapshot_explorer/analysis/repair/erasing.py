@@ -75,7 +75,7 @@ def erasure_statements(request: RepairRequest, trace: Trace) -> tuple[tuple[str,
         steps.append(("Set the own properties of the table again.", _set(before)))
     if added := [f"'{key}'" for key in changed if key not in own]:
         steps.append(
-            ("Remove the properties again.", f"ALTER TABLE {{name}} UNSET TBLPROPERTIES (\n    {join_items(added)})")
+            ("Remove the properties again.", f"ALTER TABLE {{name}}\nUNSET TBLPROPERTIES (\n    {join_items(added)})")
         )
     written = [
         f"-- {purpose}\n{engine_statement(template, name, quote=quote, refs=refs, where=where, version=version)}"
@@ -87,7 +87,7 @@ def erasure_statements(request: RepairRequest, trace: Trace) -> tuple[tuple[str,
 
 def _set(properties: Mapping[str, str]) -> str:
     values = join_items(f"'{key}' = {text_literal(value)}" for key, value in properties.items())
-    return f"ALTER TABLE {{name}} SET TBLPROPERTIES (\n    {values.replace('{', '{{').replace('}', '}}')})"
+    return f"ALTER TABLE {{name}}\nSET TBLPROPERTIES (\n    {values.replace('{', '{{').replace('}', '}}')})"
 
 
 def _holders(request: RepairRequest, trace: Trace, template: str) -> Iterator[tuple[Mapping[str, str], int | None]]:

@@ -37,7 +37,7 @@ ROW_KINDS = ("all", "inserted", "deleted", "updated")
 HEALTH = ("health", "problems", "readability", "retention", "duplicates", "verify", "orphans")
 READS: Mapping[str, tuple[str, ...]] = {"verify": ("level",), "orphans": ("older_than",), "duplicates": ("b", "key")}
 """The parts of the health that read much, which a button starts, and the traits that each depends on."""
-FILE_VIEWS = ("list", "lifetimes", "partitions", "actions", "slices")
+FILE_VIEWS = ("list", "lifetimes", "partitions", "usage", "actions", "slices")
 """Views of files; the last two are pictures of metadata tables, which few formats have."""
 FILTERS = ("kind", "operation", "user", "text", "since", "until", "maintenance", "recorded_times")
 WINDOW = 300
@@ -88,7 +88,9 @@ class ExplorerState(HasTraits):
     load_limit = Int(0, min=0, help="The maximum number of rows to load; 0 for all.")
     variable = Unicode("df", help="The variable that rows are loaded into.")
     file_view = Enum(
-        FILE_VIEWS, "list", help="Files of B, or of all versions: their lifetimes, what changed in partitions."
+        FILE_VIEWS,
+        "list",
+        help="Files of B, or of all versions: their lifetimes, changes of partitions, what holds them.",
     )
     missing = Bool(default_value=False, help="Whether files are looked for, to mark those that are missing.")
     partition = Unicode("", help="Only files of partitions that contain this text.")

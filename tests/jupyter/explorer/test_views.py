@@ -462,6 +462,17 @@ def test_pictures_of_all_versions_are_those_of_python(explorer, orders):
     assert "opening" in shown_text(explorer, "branches")
 
 
+def test_usage_is_what_python_returns(explorer, orders):
+    typed(explorer, tab="files", file_view="usage")
+
+    usage = orders.usage("time")
+    assert explorer.view["title"] == usage.verdict
+    assert explorer.view["code"] == "orders.usage('time')"
+    shown = shown_text(explorer, "files")
+    assert "only older versions" in shown
+    assert "held" in shown
+
+
 def test_a_format_with_actions_and_file_groups_has_their_pictures():
     explorer = Explorer(open_table(samples.path("rides"))).wait()
     typed(explorer, tab="files", file_view="actions")

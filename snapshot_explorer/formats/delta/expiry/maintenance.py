@@ -46,7 +46,7 @@ class DeltaMaintenance(Maintenance):
             ("Delete files of older versions, and files that no version names.", "VACUUM {name} RETAIN 0 HOURS"),
             (
                 "On the next day in UTC: the checkpoint of this commit deletes the log of earlier days.",
-                "ALTER TABLE {name} SET TBLPROPERTIES ('delta.checkpointInterval' = '1')",
+                "ALTER TABLE {name}\nSET TBLPROPERTIES ('delta.checkpointInterval' = '1')",
             ),
         ),
     )

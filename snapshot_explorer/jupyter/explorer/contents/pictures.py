@@ -10,7 +10,7 @@ from snapshot_explorer.core.errors import InvalidArgumentError
 from snapshot_explorer.history import history_of
 from snapshot_explorer.jupyter.explorer.contents import version_views
 from snapshot_explorer.jupyter.explorer.contents.view_requests import ViewResult
-from snapshot_explorer.view import Drawing, Grid, Line, picture_of
+from snapshot_explorer.view import Drawing, Grid, Line, drawing_of, picture_of
 from snapshot_explorer.view.records.frames import drawn_rows
 from snapshot_explorer.view.tracks.branch_graph import branch_graph
 from snapshot_explorer.view.tracks.file_lifetimes import file_tracks, partition_heat
@@ -28,7 +28,7 @@ _SIGNS = ("ran", "versions")
 
 
 def files(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
-    """Return the live files of B, the lifetimes of all files, the changes of partitions, or a picture of the format."""
+    """Return the live files of B, the lifetimes of all files, changes of partitions, usage, or a format's picture."""
     match request["file_view"]:
         case "list":
             return version_views.files(cache, request)
@@ -36,6 +36,8 @@ def files(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
             return _lifetimes(cache, request)
         case "partitions":
             return _partitions(cache, request)
+        case "usage":
+            return _usage(cache, request)
         case view:
             return _metadata_picture(cache, request, view)
 
@@ -87,6 +89,18 @@ def _partitions(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
         code=f"{request.name}.lifetimes().picture('partitions', y={y!r})",
         source=cache.cited(*lifetimes.versions[:1], *lifetimes.versions[-1:]),
         heat=heat_map_content(heat) if heat.labels else {},
+    )
+
+
+def _usage(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
+    """Return what holds the bytes of the table now, and live and held bytes at each version."""
+    usage = cache.table.usage("time")
+    drawing = drawing_of(usage)
+    return ViewResult(
+        drawing=replace(drawing, parts=drawing.parts[1:]),  # the first is the answer
+        answer=usage.verdict,
+        code=f"{request.name}.usage('time')",
+        source=cache.cited(usage.version),
     )
 
 
