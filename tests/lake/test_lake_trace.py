@@ -9,9 +9,11 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from fsspec.implementations.local import LocalFileSystem
 
 from snapshot_explorer import errors, open_lake, report, samples, verify_certificate
 from tests.support.delta.table_builder import DeltaTable, add, metadata, protocol, remove
+from tests.support.iceberg.table_builder import IcebergTable
 
 FIELDS = [("id", "long"), ("name", "string")]
 
@@ -321,6 +323,37 @@ def test_statements_name_what_is_assumed_and_which_tables_have_none(tmp_path):
     (note,) = open_lake(samples.path("shipments")).trace("shipment_id = 17").statements().notes
     assert note == (
         "Names in your catalog are unknown, and assumed for shipments: pass names={'orders': 'shop.orders'}."
+    )
+
+
+def test_properties_that_forbid_deletes_are_changed_and_set_again_whatever_they_are(tmp_path):
+    properties = {"delta.appendOnly": "true", "delta.logRetentionDuration": "{name}'); DROP TABLE x; --"}
+    properties["delta.enableExpiredLogCleanup"] = "false"
+    table = DeltaTable(None, tmp_path / "or`ders", fields=FIELDS, configuration=properties)
+    table.write("part-0.parquet", parquet([42]))
+    table.commit(add("part-0.parquet", size=table.sizes["part-0.parquet"]))
+
+    (statements,) = open_lake(tmp_path).trace("id = 42").statements().statements.values()
+
+    assert f"ALTER TABLE `delta`.`{tmp_path}/or``ders`\n" in statements[0]
+    assert "'delta.appendOnly' = 'false'" in statements[0]
+    assert "'delta.enableExpiredLogCleanup' = 'true'" in statements[0]
+    assert "'delta.appendOnly' = 'true'" in statements[-2]
+    assert not any("DROP" in text for text in statements)
+    assert b"{name}'); DROP TABLE x; --".hex().upper() in statements[-2]
+
+
+def test_tags_are_identifiers_and_names_that_a_procedure_cannot_have_are_refused(tmp_path):
+    table = IcebergTable(LocalFileSystem(auto_mkdir=True), str(tmp_path / "orders"), location=str(tmp_path / "orders"))
+    table.tag("a`b; DROP", table.commit([(42, "a")]))
+
+    trace = open_lake(tmp_path).trace("id = 42")
+    (statements,) = trace.statements({"orders": "shop.orders"}).statements.values()
+    (note,) = trace.statements({"orders": "shop.`or ders`"}).notes
+
+    assert any(text.endswith("ALTER TABLE `shop`.`orders` DROP TAG `a``b; DROP`") for text in statements)
+    assert note.startswith(
+        "No statements for orders: A procedure reads the name of its table as text, and 'shop.or ders'"
     )
 
 

@@ -32,6 +32,7 @@ class DeltaMaintenance(Maintenance):
     erasure: ClassVar[Erasure | None] = Erasure(
         settings={
             "delta.appendOnly": ("false", "false"),
+            "delta.enableExpiredLogCleanup": ("true", "true"),
             "delta.deletedFileRetentionDuration": ("interval 0 hours", None),
             "delta.logRetentionDuration": ("interval 0 hours", None),
             "delta.checkpointInterval": ("1", None),
