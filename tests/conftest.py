@@ -183,6 +183,7 @@ PLACES = {
     "tests/jupyter/test_suggestions.py::test_conditions_and_values": "slow",
     "tests/lake/test_lake_trace.py::test_a_signature": "extras",
     "tests/lake/test_lake_trace.py::test_no_damage": "slow",
+    "tests/lake/test_lake_trace.py::test_the_statements_of_each_format": "slow",
     "tests/lake/test_overview.py::test_many_tables_are_read_by_other": "slow",
     "tests/lake/test_overview.py::test_of_very_many": "slow",
     "tests/lifetimes/test_reading.py::test_an_open_delta_table": "slow",
@@ -448,6 +449,7 @@ SAMPLED = {
     "tests/table/test_wide.py::test_what_is_drawn": 3,
     "tests/usage/test_usage.py::test_usage_of_random": 3,
     "tests/usage/test_usage.py::test_usage_of_tables": 4,
+    "tests/usage/test_usage.py::test_what_conditions": 3,
     "tests/view/test_figures.py": 2,
     "tests/view/test_tracks.py": 2,
 }
