@@ -1,5 +1,6 @@
 """Which tests the quick tier leaves out, what it says of them, and that it stays quick."""
 
+import json
 import re
 from pathlib import Path
 
@@ -113,6 +114,16 @@ def has_tests(place):
     path, _, name = place.partition("::")
     pattern = re.compile(f"^def {name.partition('[')[0]}", re.MULTILINE)
     return any(not name or pattern.search(file.read_text("utf-8")) for file in ROOT.glob(f"{path}*"))
+
+
+def test_the_seconds_of_each_file_are_written_where_that_is_requested(project, monkeypatch, tmp_path):
+    monkeypatch.setenv(tiers.TIMES, str(tmp_path / "times"))
+    monkeypatch.delenv(tiers.LIMITS, raising=False)
+
+    project.runpytest("-m", tiers.QUICK)
+
+    (line,) = (tmp_path / "times").read_text("utf-8").splitlines()
+    assert json.loads(line).keys() == {"test_them.py"}
 
 
 def test_every_place_in_the_lists_has_tests():

@@ -4,8 +4,11 @@ A test is in the full tier if it has a marker that says why. The markers are der
 requests and from its place, by the lists in `tests/conftest.py`.
 """
 
+import json
 import os
+import time
 from collections import Counter
+from pathlib import Path
 
 import hypothesis
 import pytest
@@ -20,6 +23,8 @@ _SETTINGS = "_hypothesis_internal_use_settings"
 """Where hypothesis has the settings of a function: it has no public way to change the number of their examples."""
 LIMITS = "SNAPSHOT_EXPLORER_QUICK_LIMITS"
 """The variable that turns a quick test or file over the limits into a failure."""
+TIMES = "SNAPSHOT_EXPLORER_TEST_TIMES"
+"""The variable with the path of a file to which a run appends a line of JSON: the seconds of each file by the clock."""
 TEST_SECONDS, FILE_SECONDS = 3, 10
 """The limits, in processor time of an idle machine on which the quick tier takes `TIER_SECONDS`."""
 TIER_SECONDS = 270
@@ -51,7 +56,7 @@ class Tiers:
         self._places = places
         self._place_of, self._sample_of = _Beginnings(places), _Beginnings(sampled)
         self._left_out, self._files_left_out, self._fewer_examples = Counter(), set(), 0
-        self._test_seconds, self._file_seconds = {}, Counter()
+        self._test_seconds, self._file_seconds, self._file_times = {}, Counter(), Counter()
 
     def pytest_ignore_collect(self, collection_path, config):
         """Leave out of the quick tier the files that need more packages: they may not even be imported."""
@@ -102,10 +107,11 @@ class Tiers:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item):
         """Measure the processor time of a test with its fixtures."""
-        start = processor_seconds()
+        start, began = processor_seconds(), time.perf_counter()
         result = yield
         seconds = processor_seconds() - start
         self._file_seconds[item.nodeid.partition("::")[0]] += seconds
+        self._file_times[item.nodeid.partition("::")[0]] += time.perf_counter() - began
         # The last cell of a notebook counts its whole kernel, which ends then. Its file has a limit, too.
         if seconds > TEST_SECONDS and not item.nodeid.startswith("notebooks/"):
             self._test_seconds[item.nodeid] = seconds
@@ -120,6 +126,7 @@ class Tiers:
             self._fewer_examples = sent["fewer examples"]
             self._test_seconds |= sent["tests"]
             self._file_seconds.update(sent["files"])
+            self._file_times.update(sent["times"])
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session):
@@ -132,8 +139,13 @@ class Tiers:
                 "fewer examples": self._fewer_examples,
                 "tests": self._test_seconds,
                 "files": dict(self._file_seconds),
+                "times": dict(self._file_times),
             }
-        elif os.environ.get(LIMITS) and is_quick(config) and self._too_long():
+            return
+        if path := os.environ.get(TIMES):
+            with Path(path).open("a", encoding="utf-8") as file:
+                file.write(json.dumps({name: round(seconds, 1) for name, seconds in self._file_times.items()}) + "\n")
+        if os.environ.get(LIMITS) and is_quick(config) and self._too_long():
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def _too_long(self):
