@@ -510,7 +510,7 @@ def test_no_damage_to_one_file_makes_rows_absent(tmp_path, name, where, damage):
     source = Path(samples.path(name))
     assert outcomes(open_lake(source).trace(where)) == {name_of(source): "found"}
     files = sorted(path.relative_to(source) for path in source.rglob("*") if path.is_file())
-    for number, file in enumerate(random.Random(f"{name} {damage}").sample(files, 8)):
+    for number, file in enumerate(random.Random(f"{name} {damage}").sample(files, 4)):
         table = tmp_path / f"{number}" / name
         shutil.copytree(source, table)
         if damage == "removed":

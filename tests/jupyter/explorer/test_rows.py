@@ -181,7 +181,7 @@ def test_comparing_rows_is_cancelled_and_can_be_requested_again(orders, shell, m
     assert explorer.view["isAnnouncement"]
     is_slow.append(False)
     pressed(explorer, "Compare rows")
-    assert "24 inserted" in shown_text(explorer, "rows")
+    assert "24 rows inserted" in shown_text(explorer, "rows")
     explorer.close()
 
 
