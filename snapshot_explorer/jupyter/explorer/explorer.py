@@ -925,9 +925,8 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
             self.state.rows_where = choice
         elif opens == "where":
             where = self.state.where
-            self.state.where = (
-                f"({where}) and {choice}" if " or " in where.lower() else " and ".join(filter(None, (where, choice)))
-            )
+            where = f"({where})" if re.search(r"\bor\b", where, re.IGNORECASE) else where
+            self.state.where = " and ".join(filter(None, (where, choice)))
         else:
             self._set_marker("b", int(choice))
 

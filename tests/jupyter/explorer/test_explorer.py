@@ -790,3 +790,15 @@ def test_bars_that_are_brushed_and_top_values_that_are_clicked_filter_the_rows(e
     for wrong in ([99, 0, 0], [at, 5, 3], [at, 0, 99], [at, -1, 3], [at, 0], "x"):
         explorer.receive({"grid": {"place": "data", "brush": wrong}})
     assert explorer.view["grid"]["total"] == count
+
+
+def test_a_brushed_condition_holds_beside_all_of_another_one(explorer):
+    typed(explorer, tab="data")
+    explorer.wait()
+    explorer.state.where = "order_id > 10\nor order_id = 2"
+    explorer.wait()
+    top = next(at for at, column in enumerate(explorer.view["grid"]["columns"]) if column["top"])
+
+    explorer.receive({"grid": {"place": "data", "brush": [top, 0, 0]}})
+
+    assert explorer.state.where.startswith("(order_id > 10\nor order_id = 2) and ")
