@@ -113,7 +113,7 @@ PLACES = {
     "tests/jupyter/test_commands.py::test_open_asks_a_catalog": "extras",
     "tests/jupyter/test_pictures.py::test_in_a_notebook": "extras",
     "tests/lake/test_catalogs.py": "extras",
-    "tests/package/test_check_here.py": "slow",
+    "tests/package/test_check_here.py": "extras",
     "tests/package/test_docstrings.py::test_a_public_method": "extras",
     "tests/package/test_old_libraries.py::test_a_pyspark": "extras",
     "tests/package/test_old_libraries.py::test_what_pyspark": "extras",

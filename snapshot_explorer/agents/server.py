@@ -2,7 +2,7 @@
 
 import asyncio
 from base64 import b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from importlib.metadata import version
 from secrets import token_urlsafe
@@ -17,7 +17,7 @@ from mcp import MCPError
 from mcp.server import Server, ServerRequestContext
 from mcp.server.stdio import stdio_server
 
-from snapshot_explorer.agents.access import Access, CallLimits, allowed_roots
+from snapshot_explorer.agents.access import Access, CallLimits
 from snapshot_explorer.agents.answers import UNTRUSTED, Reply
 from snapshot_explorer.agents.calls import answer_of, stopped
 from snapshot_explorer.agents.tool import OUTPUT_SCHEMA
@@ -35,20 +35,17 @@ _Context = ServerRequestContext[Any]
 
 
 def serve(
-    allow: Sequence[str], *, options: Mapping[str, Any] | None = None, limits: CallLimits, port: int | None = None
+    roots: AllowedRoots, *, options: Mapping[str, Any] | None = None, limits: CallLimits, port: int | None = None
 ) -> None:
     """Serve the tools until the client ends, or Ctrl-C.
 
     Args:
-        allow: The folders and URLs below which everything must be that is read.
+        roots: The folders below which everything must be that is read.
         options: Storage options for remote folders. They are never shown.
         limits: The limits of each call.
         port: The port of 127.0.0.1 for streamable HTTP at `/mcp`; None for stdio.
-
-    Raises:
-        InvalidArgumentError: An allowed folder is not valid.
     """
-    server = make_server(allowed_roots(allow), options=options, limits=limits)
+    server = make_server(roots, options=options, limits=limits)
     anyio.run(_over_stdio if port is None else partial(_over_http, port=port), server)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from snapshot_explorer import __version__, formats, samples
-from snapshot_explorer.agents.access import CallLimits
+from snapshot_explorer.agents.access import CallLimits, allowed_roots
 from snapshot_explorer.core.errors import MissingDependencyError, SnapshotExplorerError, TableNotFoundError
 from snapshot_explorer.core.hints import Hint, Message, spell
 from snapshot_explorer.core.url_secrets import hide_url_secrets
@@ -185,7 +185,7 @@ def _run_program(name: str, options: argparse.Namespace, others: Sequence[str]) 
             case "help":
                 return _output([options.command, "--help"] if options.command else [])
             case "mcp":
-                serve = _server()
+                roots = allowed_roots(options.allow)
                 file = options.storage_options or os.environ.get(commands.STORAGE_OPTIONS_VARIABLE)
                 limits = CallLimits(
                     rows=options.max_rows,
@@ -194,7 +194,7 @@ def _run_program(name: str, options: argparse.Namespace, others: Sequence[str]) 
                     requests=options.max_requests,
                 )
                 storage_options = commands.storage_options_in(file) if file else None
-                serve(options.allow, options=storage_options, limits=limits, port=options.http)
+                _server()(roots, options=storage_options, limits=limits, port=options.http)
                 return commands.Output(status=0, text="")
             case "notebook":
                 file = options.storage_options or os.environ.get(commands.STORAGE_OPTIONS_VARIABLE)

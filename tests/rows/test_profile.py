@@ -168,7 +168,7 @@ def test_a_profile_draws_lines_with_the_versions_marked_where_a_number_jumps():
     assert set(bundle) == {"application/vnd.plotly.v1+json", "text/html", "text/plain"}
     assert any(11 in trace.x.tolist() for trace in marks)
     assert [row["version"] for row in profile.anomalies.to_pylist() if row["measure"] == "max"] == [11, 13]
-    assert "usually" in profile.anomalies["rule"][0].as_py()
+    assert "(usual change: " in profile.anomalies["rule"][0].as_py()
 
 
 def test_bad_arguments_of_a_profile_are_refused_by_name(memory_root):

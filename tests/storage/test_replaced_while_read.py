@@ -88,12 +88,12 @@ def test_a_request_for_another_part_says_what_the_file_was(store):
         opened.seek(0)
         opened.read(10)
 
+    # One that took too long is asked for again, and may be recorded last.
     asked = [request for request in server.requests if request.method == "GET" and request.key == "f"]
-    tail, part = asked[0], asked[-1]  # one that took too long is asked for again
+    said = [{**{name.lower(): value for name, value in one.headers.items()}, **one.query} for one in asked]
+    known = {one.get("if-match") or one.get("ifGenerationMatch") for one in said}
     etag = server.headers_of(OLD)
-    said = {**{name.lower(): value for name, value in part.headers.items()}, **part.query}
-    assert etag["ETag"] == said.get("if-match") or etag["x-goog-generation"] == said.get("ifGenerationMatch")
-    assert "if-match" not in {name.lower() for name in tail.headers}
+    assert known in ({None, etag["ETag"]}, {None, etag["x-goog-generation"]})
 
 
 @pytest.mark.stores
