@@ -29,7 +29,7 @@ _JSON = "application/json"
 _CONCURRENT = 8
 """Calls that are computed at the same time; others wait."""
 _MOST_RESOURCES, _RESOURCE_SECONDS = 32, 1_800
-"""How many resources are kept, and for how long; those of a server over stdio end with its session."""
+"""How many resources are kept, and for how long. A server over stdio ends with its session, and they with it."""
 _HINTS = types.ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True)
 _Context = ServerRequestContext[Any]
 

@@ -333,7 +333,7 @@ def sql(request: ToolRequest) -> Answer:
 
     select * from orders version as of 17 where ... ; timestamp as of '2026-11-01 12:00'; except between two versions.
     DuckDB's SQL, one reading statement. Sees only the given tables: no files, no functions that read or write. Rows:
-    those of the result.
+    the result.
     """
     query, most = request.arguments["query"], request.access.limits.resource_rows
     tables = {name: request.open(path) for name, path in request.arguments["tables"].items()}

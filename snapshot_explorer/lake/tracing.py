@@ -27,6 +27,7 @@ from snapshot_explorer.engines.conditions import condition_names, parse_conditio
 from snapshot_explorer.engines.duckdb_ast import find_column
 from snapshot_explorer.history import history_of
 from snapshot_explorer.lake.certificate_documents import Document, hidden_condition, write_document
+from snapshot_explorer.lake.names import find_by_name
 from snapshot_explorer.lake.threads import concurrently
 from snapshot_explorer.results import Frame, non_empty_columns
 
@@ -220,19 +221,33 @@ class LakeTrace(Shown):
 
         Args:
             names: The names of tables in their engine, by their names in the lake: `{"orders": "shop.orders"}`.
+
+        Raises:
+            InvalidArgumentError: `names` is not such a dict.
+            TableNotFoundError: It names a table that was not traced.
         """
-        names, statements, engines = {} if names is None else names, {}, {}
+        rows = self.tables.to_arrow().to_pylist()
+        own_names = _own_table_names({} if names is None else names, [row["name"] for row in rows], self.name)
+        statements, engines = {}, {}
         notes, assumed = [], []
-        for row in self.tables.to_arrow().to_pylist():
+        for row in rows:
             name, trace = row["name"], self.traces.get(row["name"])
             if row["shares_with"]:
                 others = _few(row["shares_with"])
                 notes.append(f"{name} was not traced, and needs files of {others}: erase its rows before those.")
+            elif row["outcome"] == UNKNOWN:
+                notes.append(f"{name} may have such rows: not everything of it could be examined.")
             if row["outcome"] != FOUND or trace is None:
                 continue
             now = trace.source.format.version(row["newest_version"])
             request = RepairRequest(
-                source=trace.source, now=now, then=now, undone=None, where=None, key=None, engine_name=names.get(name)
+                source=trace.source,
+                now=now,
+                then=now,
+                undone=None,
+                where=None,
+                key=None,
+                engine_name=own_names.get(name),
             )
             try:
                 statements[name], is_assumed = erasure_statements(request, trace)
@@ -242,7 +257,7 @@ class LakeTrace(Shown):
             engines[name] = "DuckDB, with the catalog as lake" if request.format.repairs is None else "Spark SQL"
             assumed += [name] if is_assumed else []
         if assumed:
-            named = "pass names={'orders': 'shop.orders'}"
+            named = "write yours in their place, or call statements(names={'orders': 'shop.orders'})"
             notes.append(f"Names in your catalog are unknown, and assumed for {_few(assumed)}: {named}.")
         return ErasureStatements(where=self.where, statements=statements, engines=engines, notes=notes)
 
@@ -329,6 +344,13 @@ def _check_columns(columns: ColumnNames, names: frozenset[str], lake: str, table
                 f"columns[{pattern!r}] names {min(unknown)!r}, which is not in the condition. Its columns: "
                 f"{', '.join(sorted(names))}."
             )
+
+
+def _own_table_names(names: object, tables: Sequence[str], lake: str) -> dict[str, str]:
+    """Return what tables are called in their engine, by their whole names in the lake."""
+    if not isinstance(names, Mapping) or not all(isinstance(own, str) for own in names.values()):
+        raise InvalidArgumentError(f"names is a dict such as {{'orders': 'shop.orders'}}, got {brief_repr(names)}.")
+    return {find_by_name(name, dict(zip(tables, tables, strict=True)), lake): own for name, own in names.items()}
 
 
 def _own_names(table: str, columns: ColumnNames, names: frozenset[str]) -> dict[str, str]:

@@ -313,6 +313,7 @@ def test_statements_are_of_the_tables_with_rows_and_name_those_without_any(tmp_p
     table_of(tmp_path / "clean", [1])
     none = open_lake(tmp_path).trace("hash(id) <> 1").statements()
     assert none.statements == {}
+    assert "Nothing to do" not in repr(none)
     lacking, *_ = none.notes
     assert lacking == "No statements for clean: The condition 'hash(id) <> 1' cannot be written exactly in Spark SQL."
 
@@ -321,6 +322,32 @@ def test_statements_are_of_the_tables_with_rows_and_name_those_without_any(tmp_p
     assert erasure.notes == []
     assert f"delta`.`{tmp_path}/orders`" in erasure.statements["orders"][0]
     assert "no table is known to have such rows" in repr(open_lake(tmp_path).trace("id = 43").statements())
+
+
+@pytest.mark.parametrize(
+    ("names", "error", "message"),
+    [
+        ("orders", errors.InvalidArgumentError, "names is a dict such as {'orders': 'shop.orders'}, got 'orders'"),
+        ({"orders": 5}, errors.InvalidArgumentError, "names is a dict such as"),
+        ({"order": "shop.orders"}, errors.TableNotFoundError, "no table 'order'. Did you mean orders?"),
+    ],
+)
+def test_names_of_statements_are_those_of_traced_tables(tmp_path, names, error, message):
+    table_of(tmp_path / "orders", [42])
+
+    with pytest.raises(error) as caught:
+        open_lake(tmp_path).trace("id = 42").statements(names)
+    assert message in str(caught.value)
+
+
+def test_statements_name_tables_that_may_have_rows(tmp_path):
+    table_of(tmp_path / "orders", [42])
+    (tmp_path / "orders" / "part-0.parquet").write_bytes(b"something else")
+
+    erasure = open_lake(tmp_path).trace("id = 42").statements()
+
+    assert erasure.notes == ["orders may have such rows: not everything of it could be examined."]
+    assert "Nothing to do" not in repr(erasure)
 
 
 def test_properties_that_forbid_deletes_are_changed_and_set_again_whatever_they_are(tmp_path):
@@ -351,7 +378,8 @@ def test_tags_are_identifiers_and_names_that_a_procedure_cannot_have_are_refused
 
     assert any(text.endswith("ALTER TABLE `shop`.`orders` DROP TAG `a``b; DROP`") for text in statements)
     assert assumed == (
-        "Names in your catalog are unknown, and assumed for orders: pass names={'orders': 'shop.orders'}."
+        "Names in your catalog are unknown, and assumed for orders: write yours in their place, or call "
+        "statements(names={'orders': 'shop.orders'})."
     )
     assert note.startswith(
         "No statements for orders: A procedure reads the name of its table as text, and 'shop.or ders'"

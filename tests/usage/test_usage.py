@@ -297,6 +297,8 @@ def test_conditions_are_counted_by_time_alone(scenario):
         table.usage("version", where="id = 1")
     with pytest.raises(InvalidArgumentError, match="nowhere"):
         table.usage("time", where="nowhere = 1")
+    with pytest.raises(InvalidArgumentError, match="A condition is SQL text, got 5"):
+        table.usage("time", where=5)
     assert "read_files" not in repr(table.usage("time"))
 
 

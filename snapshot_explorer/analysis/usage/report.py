@@ -117,7 +117,7 @@ def usage_of(
     _check_by(by)
     if where is not None and by != "time":
         raise InvalidArgumentError(Message("where is counted at each version: use ", Hint("", {"by": "time"}), "."))
-    conditions = [where] if isinstance(where, str) else where or ()
+    conditions = () if where is None else where if isinstance(where, list | tuple) else (where,)
     check_price(price)
     needed = None if to_free is None else parse_size(to_free)
     holders = read_holders(history)

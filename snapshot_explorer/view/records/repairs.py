@@ -66,7 +66,8 @@ def _erasure(erasure: ErasureStatements) -> Drawing:
     parts: list[Part] = []
     for name, statements in erasure.statements.items():
         parts += [Line(f"{name}, {erasure.engines[name]}:"), *_drawn_statement(";\n\n".join(statements), "statements")]
-    parts += map(Line, [*erasure.notes, *([] if parts else ["Nothing to do: no table is known to have such rows."])])
+    nothing = [] if parts or erasure.notes else ["Nothing to do: no table is known to have such rows."]
+    parts += map(Line, [*erasure.notes, *nothing])
     return Drawing(title=f"Erasure, not run: rows where {erasure.where}", parts=tuple(parts))
 
 
