@@ -200,6 +200,7 @@ class _Planner:
         self._versions = affected.lifetimes.versions
         self._paths = affected.lifetimes.intervals.paths(rows).to_pylist()
         self._first, self._last = (rows.column(name).to_numpy() for name in ("first", "last"))
+        self._admits = affected.admits
         self._with_deleted = with_deleted
         self._columns_of = columns_of
         self._where = where
@@ -264,7 +265,7 @@ class _Planner:
             version = self._source.format.version(self._versions[position])
             columns = self._columns_of(version)
             predicate = predicate_of(self._where, columns, version, of_a=True)
-            parts = list(self._parts(version, predicate))
+            parts = list(self._parts(version, predicate, position))
         except UNREADABLE as error:
             failed[position] = error
             return None
@@ -285,20 +286,19 @@ class _Planner:
                     result.skipped[by_path[self._paths[row]]].append(self._paths[row])
         return result
 
-    def _parts(self, version: TableVersion, predicate: Condition | None) -> Iterator[tuple[Split, bool]]:
+    def _parts(
+        self, version: TableVersion, predicate: Condition | None, position: int
+    ) -> Iterator[tuple[Split, bool]]:
         """Yield the parts of a version, and whether they may have matching rows; with deleted rows, all parts."""
-
-        def parts_of(condition: Condition | None) -> list[Split]:
-            return [part for split in version.plan(condition).splits for part in version.split_by_file(split)]
-
-        chosen = parts_of(predicate)
+        # Deleted rows may match where no live row does: statistics of the lifetimes tell which files have live ones.
+        plan = version.plan(None if self._with_deleted else predicate)
+        parts = (part for split in plan.splits for part in version.split_by_file(split))
         if not self._with_deleted or predicate is None:
-            yield from ((part, True) for part in chosen)
+            yield from ((part, True) for part in parts)
             return
-        every, identities = parts_of(None), {part.identity for part in chosen}
-        # A split of several files may be planned in another way for a condition.
-        merged = {path for part in every if len(part.files) > 1 for path in part.files}
-        yield from ((part, part.identity in identities or not merged.isdisjoint(part.files)) for part in every)
+        is_admitted = self._admits & (self._first <= position) & (position < self._last)
+        admitted = {self._paths[row] for row in np.flatnonzero(is_admitted).tolist()}
+        yield from ((part, len(part.files) > 1 or not admitted.isdisjoint(part.files)) for part in parts)
 
     def _reads(
         self, version: TableVersion, part: Split, *, is_live: bool
