@@ -286,9 +286,7 @@ class _Planner:
                     result.skipped[by_path[self._paths[row]]].append(self._paths[row])
         return result
 
-    def _parts(
-        self, version: TableVersion, predicate: Condition | None, position: int
-    ) -> Iterator[tuple[Split, bool]]:
+    def _parts(self, version: TableVersion, predicate: Condition | None, position: int) -> Iterator[tuple[Split, bool]]:
         """Yield the parts of a version, and whether they may have matching rows; with deleted rows, all parts."""
         # Deleted rows may match where no live row does: statistics of the lifetimes tell which files have live ones.
         plan = version.plan(None if self._with_deleted else predicate)

@@ -7,7 +7,7 @@ the starts are recorded, as in log files of Hudi, nothing is guessed.
 """
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -83,9 +83,13 @@ def decode(blocks: Sequence[tuple[int, bytes]], shape: Shape, target: pa.StructT
 
 
 def decode_at(
-    content: bytes, starts: Offsets, shape: Shape, target: pa.StructType
+    content: bytes,
+    starts: Offsets,
+    shape: Shape,
+    target: pa.StructType,
+    choose: Callable[[Offsets], npt.NDArray[np.bool_]] | None = None,
 ) -> tuple[pa.StructArray, Offsets] | None:
-    """Return the rows at recorded positions as a struct array, and where each ends.
+    """Return the rows at known positions as a struct array, and where each ends.
 
     None if they are not rows of the shape. The caller checks the ends: a damaged row may end within another one.
 
@@ -93,10 +97,14 @@ def decode_at(
         content: The bytes with the rows, under 2 GB.
         starts: Where each row starts.
         target: The fields to return and their types; fields that the shape lacks are null.
+        choose: Returns which of the positions are rows, from their ends, if `starts` are only candidates.
     """
     padded = np.frombuffer(content + bytes(PADDING), np.uint8)
     try:
         column, ends = _decode(padded, len(content), starts, shape, target)
+        if choose is not None:
+            chosen = choose(ends)
+            column, ends = select_rows(column, chosen), ends[chosen]
         if not (ends > len(content)).any():
             return to_arrow(column, target, pa.py_buffer(padded)), ends
     except (CorruptBytesError, CannotVectorizeError):

@@ -111,6 +111,29 @@ def test_avro_commits_are_what_fastavro_reads_of_them_and_a_damaged_one_is_refus
         read_commits(files | {"damaged.commit": damaged}, {}, DEFAULT, {})
 
 
+def test_a_large_commit_is_read_by_columns_and_left_to_fastavro_if_an_id_is_missing(monkeypatch):
+    reader = fastavro.reader(io.BytesIO(COMMIT))
+    (stat,) = next(fastavro.reader(io.BytesIO(COMMIT)))["partitionToWriteStats"]["p=x"]
+    ids = [f"0a1b2c3d-0000-4000-8000-{number:012}-{number % 12}" for number in range(3_000)]
+    stats = [stat | {"fileId": name, "path": f"p=ä/{name}_\x02L{name}.parquet", "prevCommit": None} for name in ids]
+    lists = {"p=ä": stats[:1_000], "": [], "q" * 70: stats[1_000:]}
+    schema, record = reader.writer_schema, next(reader) | {"partitionToWriteStats": lists}
+
+    def content():
+        file = io.BytesIO()
+        fastavro.writer(file, schema, [record])
+        return file.getvalue()
+
+    expected = rows_of(read_commits({"t.commit": record}, {}, DEFAULT, {})["t.commit"])
+    with monkeypatch.context() as patch:
+        patch.setattr("snapshot_explorer.formats.hudi.metadata.commits.read_raw", None)
+        assert rows_of(read_commits({"t.commit": content()}, {}, DEFAULT, {})["t.commit"]) == expected
+
+    stats[2_000]["fileId"] = None
+    expected[2_000]["file_id"] = "None"
+    assert rows_of(read_commits({"t.commit": content()}, {}, DEFAULT, {})["t.commit"]) == expected
+
+
 def rows_of(commit):
     """Return the files that a commit wrote; an empty map of change data is as good as none."""
     return [file | {"change_files": file["change_files"] or None} for file in written_files({1: commit}).to_pylist()]

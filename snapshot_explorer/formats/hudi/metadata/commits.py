@@ -13,23 +13,13 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.arrays import from_numpy
-from snapshot_explorer.core import resources
 from snapshot_explorer.core.errors import CorruptTableError, LimitError
 from snapshot_explorer.core.limits import Limits
 from snapshot_explorer.core.single_flight import cached_property
 from snapshot_explorer.formats import json_text
-from snapshot_explorer.formats.avro.container import Shape, read_container
-from snapshot_explorer.formats.avro.rows import FOREIGN_ERRORS
-from snapshot_explorer.formats.hudi.metadata.avro_batches import read_avro_commits
-from snapshot_explorer.formats.hudi.metadata.avro_commits import (
-    STATS,
-    LengthError,
-    StatReader,
-    number_of,
-    read_avro_commit,
-    text_of,
-)
-from snapshot_explorer.formats.hudi.metadata.avro_records import is_avro, only_record, read_record
+from snapshot_explorer.formats.avro.container import Shape
+from snapshot_explorer.formats.hudi.metadata.avro_commits import STATS, read_avro_commits
+from snapshot_explorer.formats.hudi.metadata.avro_records import is_avro, read_record
 
 _SCALARS = frozenset((str, int, float, bool))
 _MAX_INTEGER = 2**63
@@ -233,18 +223,7 @@ def _read_commit(
     """Return the write stats of a commit, its other fields, and whether nothing is recorded."""
     raw = content or {}
     if isinstance(raw, bytes):
-        if is_avro(raw):
-            container = read_container(raw, path, shapes, limits=limits)
-            try:
-                read = read_avro_commit(container, _STATS)
-            except FOREIGN_ERRORS as error:
-                resources.check(error, f"{path} could not be read")
-                raise _damaged_error(path, f"{type(error).__name__}: {error}") from error
-            if read is not None:
-                return *read, False
-            raw = only_record(container)
-        else:
-            raw = read_raw(raw, path, shapes, limits)
+        raw = read_raw(raw, path, shapes, limits)
     with _translated(path):
         stats = [_stat(str(partition), stat) for partition, stats in (raw.get(STATS) or {}).items() for stat in stats]
     return stats, {name: value for name, value in raw.items() if name != STATS}, not raw
@@ -314,31 +293,6 @@ def _integer(value: Any) -> int:
     if not -_MAX_INTEGER <= number < _MAX_INTEGER:
         raise ValueError(f"{number} is not a long")
     return number
-
-
-def _encoded_stat(partition: str, values: tuple[bytes | None, ...]) -> RecordedStat | None:
-    """Return a write stat from its encoded fields, as `_stat` does from a record."""
-    file_id, path, *numbers, previous, _ = values
-    if path is None or file_id is None:
-        raise LengthError  # unexpected: `_stat` decides
-    text = text_of(path)
-    if not text:
-        return None
-    return (
-        partition,
-        text_of(file_id),
-        text,
-        *(None if number is None else number_of(number) for number in numbers),
-        None if previous is None else text_of(previous),
-        None,
-    )
-
-
-_STATS = StatReader(
-    fields=_FIELDS,
-    of_values=_encoded_stat,
-    of_record=_stat,
-)
 
 
 def _damaged_error(path: str, reason: str) -> CorruptTableError:
