@@ -7,6 +7,7 @@ without the feature returns None instead. Creating such an object reads nothing.
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, ClassVar, Generic, Self, TypeVar
@@ -47,6 +48,10 @@ class CatalogTables(ABC, Generic[OpenedTable]):
     @abstractmethod
     def names(self) -> Sequence[str]:
         """Return the names of the tables that exist now, as they are typed, sorted. Opens the catalog once."""
+
+    @abstractmethod
+    def at_one_instant(self) -> AbstractContextManager[None]:
+        """Return a block in which all tables that were opened by this object are read at one state of the catalog."""
 
     @abstractmethod
     def open(self, name: str | None, relocate: Mapping[str, str]) -> tuple[str, OpenedTable]:

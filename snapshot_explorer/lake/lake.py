@@ -34,7 +34,7 @@ from snapshot_explorer.lake.names import find_by_name, suggest_names
 from snapshot_explorer.lake.overview import LakeOverview, OverviewRequest, failed_row, overview_row
 from snapshot_explorer.lake.processes import ReaderProcesses, each_table
 from snapshot_explorer.lake.spark_rows import rows_on_spark
-from snapshot_explorer.lake.tables import LakeTable, tables_below, tables_in_catalog
+from snapshot_explorer.lake.tables import LakeTable, at_one_instant, tables_below, tables_in_catalog
 from snapshot_explorer.lake.threads import concurrently
 from snapshot_explorer.lake.tracing import LakeTrace, trace_tables
 from snapshot_explorer.lake.usage import usage_frame, usage_row
@@ -115,6 +115,13 @@ class Lake(Shown):
         """
         return concurrently(self.tables, work, what=what)
 
+    def _each_at_one_instant(
+        self, work: Callable[[LakeTable], A], *, what: str
+    ) -> Iterator[tuple[LakeTable, A | SnapshotExplorerError]]:
+        """Yield as `each`, for work that reads metadata alone."""
+        with at_one_instant(self.tables):
+            yield from self.each(work, what=what)
+
     def overview(
         self,
         since: str | datetime = "1d",
@@ -186,7 +193,7 @@ class Lake(Shown):
         now = datetime.now(UTC)
         instant = (self.time or now) if time is None else _past("time", time, now)
         tables: list[PinnedTable] = []
-        for entry, result in self.each(lambda entry: pin(entry, instant), what="Reading versions"):
+        for entry, result in self._each_at_one_instant(lambda entry: pin(entry, instant), what="Reading versions"):
             tables.append(failed_entry(entry, result) if isinstance(result, SnapshotExplorerError) else result)
         return LakeSnapshot(
             name=self.name,
@@ -219,7 +226,9 @@ class Lake(Shown):
             raise InvalidArgumentError(f"until, {end:%Y-%m-%d %H:%M}, is before since, {start:%Y-%m-%d %H:%M} UTC.")
         results = [
             (entry.name, result)
-            for entry, result in self.each(lambda entry: read_changes(entry.open(), start, end), what="Reading commits")
+            for entry, result in self._each_at_one_instant(
+                lambda entry: read_changes(entry.open(), start, end), what="Reading commits"
+            )
         ]
         return LakeChanges.of(results, name=self.name, since=start, until=end)
 
@@ -273,7 +282,7 @@ class Lake(Shown):
         """
         check_price(price)
         self._check_is_now("usage is what is held now")
-        read = self.each(lambda entry: usage_row(entry.open()), what="Reading usage")
+        read = self._each_at_one_instant(lambda entry: usage_row(entry.open()), what="Reading usage")
         return usage_frame([(entry.name, row) for entry, row in read], self.name, price)
 
     def trace(self, where: str, columns: ColumnNames | None = None) -> LakeTrace:
@@ -339,9 +348,10 @@ def overview_rows(lake: Lake, request: OverviewRequest) -> Iterator[dict[str, ob
     """Yield the row of LAKE_OVERVIEW of each table as soon as it is there."""
     processes = lake._processes  # noqa: SLF001 - of the lake in this module
     read = partial(_read_row, request)
-    for table, result in each_table(lake.tables, read, what="Reading tables", processes=processes):
-        row = failed_row(result) if isinstance(result, SnapshotExplorerError) else result
-        yield {"format": table.format, "path": table.path, **row, "name": table.name}
+    with at_one_instant(lake.tables):
+        for table, result in each_table(lake.tables, read, what="Reading tables", processes=processes):
+            row = failed_row(result) if isinstance(result, SnapshotExplorerError) else result
+            yield {"format": table.format, "path": table.path, **row, "name": table.name}
 
 
 @reports_lacking_resources
@@ -484,9 +494,9 @@ def check(
     settings = check_settings(fail_on, since=since, at=target.time if at is None else at, key=key, config=config)
     work = partial(_check_table, settings)
     processes = target._processes  # noqa: SLF001 - of the lake in this module
-    return check_lake(
-        target.name, each_table(target.tables, work, what="Checking tables", processes=processes), settings
-    )
+    with at_one_instant(() if "duplicates" in settings.rules else target.tables):
+        tables = each_table(target.tables, work, what="Checking tables", processes=processes)
+        return check_lake(target.name, tables, settings)
 
 
 def _read_row(request: OverviewRequest, table: LakeTable, turns: Lock | None) -> dict[str, object]:

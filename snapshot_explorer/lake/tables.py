@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from contextlib import nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -14,16 +14,18 @@ from snapshot_explorer.formats import catalog_at
 from snapshot_explorer.history import history_of
 from snapshot_explorer.lake.discovery import join_path, search_tables
 from snapshot_explorer.storage import Storage
-from snapshot_explorer.table import catalogs, open_found, open_table
+from snapshot_explorer.table import catalogs, open_found, open_in_catalog_file, open_table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
     from os import PathLike
     from threading import Lock
 
     from pyspark.sql import SparkSession
 
+    from snapshot_explorer.formats import TableFormat
+    from snapshot_explorer.formats.capabilities import CatalogTables
     from snapshot_explorer.table import Table
 
 
@@ -38,11 +40,14 @@ class LakeTable:
         table_format: str | None,
         opener: Callable[[], Table],
         folder: tuple[Storage, str] | None = None,
+        catalog: CatalogTables[TableFormat] | None = None,
     ) -> None:
         self.name = name
         """The path below the lake's folder, or the name in the catalog."""
         self.folder = folder
         """The storage of the folder, and the format that was found there; None for a table in a catalog."""
+        self.catalog = catalog
+        """The catalog, if it is one file."""
         self._path = path
         self._format = table_format
         self._opener = opener
@@ -138,7 +143,8 @@ def tables_below(
                 name,
                 path=f"{catalog.shown}::{name}",
                 table_format=None,
-                opener=partial(_open, path, name, storage_options),
+                opener=partial(open_in_catalog_file, catalog, name),
+                catalog=catalog,
             )
             for name in names
         ]
@@ -161,8 +167,18 @@ def tables_below(
     return root, sorted(tables, key=lambda table: table.name), search.note
 
 
-def _open(path: str | PathLike[str], name: str, storage_options: Mapping[str, Any] | None) -> Table:
-    return open_table(path, table=name, storage_options=storage_options)
+@contextmanager
+def at_one_instant(tables: Sequence[LakeTable]) -> Iterator[None]:
+    """Return a block in which tables of a catalog that is one file are read at one state of it, opened once.
+
+    A writer in another process cannot open a catalog of DuckDB meanwhile. Rows are better read outside of the block.
+    """
+    with ExitStack() as stack:
+        for catalog in {id(table.catalog): table.catalog for table in tables}.values():
+            if catalog is not None:
+                with suppress(SnapshotExplorerError):  # each table says why it cannot be read
+                    stack.enter_context(catalog.at_one_instant())
+        yield
 
 
 def tables_in_catalog(

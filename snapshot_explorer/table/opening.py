@@ -110,8 +110,8 @@ def open_table(  # noqa: PLR0913 - options, which are combined freely
     make_storage = partial(Storage, options=storage_options, external_files=external_files, limits=limits)
     if (in_catalog := catalog_at(path, table, make_storage, limits)) is not None:
         tables, table = in_catalog
-        return _in_catalog_file(
-            tables, table, format, branch=branch, staleness_limit=staleness_limit, relocate=relocate or {}, name=name
+        return open_in_catalog_file(
+            tables, table, format, branch=branch, staleness_limit=staleness_limit, relocate=relocate, name=name
         )
     metadata_path = split_metadata_path(path)
     folder, metadata_file = metadata_path or (path, None)
@@ -130,18 +130,18 @@ def open_table(  # noqa: PLR0913 - options, which are combined freely
         )
 
 
-def _in_catalog_file(
+def open_in_catalog_file(
     catalog: CatalogTables[TableFormat],
     table: str | None,
-    table_format_name: str | None,
+    table_format_name: str | None = None,
     *,
-    branch: str | None,
-    staleness_limit: timedelta,
-    relocate: Mapping[str, str],
-    name: str | None,
+    branch: str | None = None,
+    staleness_limit: timedelta = timedelta(0),
+    relocate: Mapping[str, str] | None = None,
+    name: str | None = None,
 ) -> Table:
     """Return a table of a catalog that is one file. Its path has the name of the table."""
-    full_name, table_format = catalog.open(table, relocate)
+    full_name, table_format = catalog.open(table, relocate or {})
     path = f"{catalog.shown}::{full_name}"
     if table_format_name not in (None, table_format.name):
         raise TableNotFoundError(

@@ -30,7 +30,7 @@ from snapshot_explorer.engines.footers import Footer, read_footer
 from snapshot_explorer.engines.spark.conditions import translate_condition
 from snapshot_explorer.engines.spark.schemas import (
     arrow_schema,
-    has_text,
+    has_converted,
     quote_column,
     spark_batch,
     spark_schema,
@@ -358,7 +358,7 @@ def _keeps(dtype: pa.DataType, target: pa.DataType) -> bool:
         return bool(dtype.bit_width <= target.bit_width)
     if dtype == pa.float32() and target == pa.float64():
         return True
-    return bool(spark_type(dtype) == spark_type(target)) and not has_text(target)
+    return bool(spark_type(dtype) == spark_type(target)) and not has_converted(target)
 
 
 def _scan(

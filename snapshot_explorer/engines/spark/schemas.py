@@ -2,16 +2,19 @@
 
 Values without a Spark type become text: times of day, and timestamps finer than microseconds, in ISO format with all
 digits of the fraction, and a Z for UTC. No digit is lost. Unsigned numbers get the wider types that Spark gives them in
-Parquet files.
+Parquet files. An interval of months, days and nanoseconds, which Spark has only as two types, becomes a struct of the
+three numbers.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.arrow.arrays import from_numpy
 from snapshot_explorer.arrow.nesting import with_entries, with_fields, with_items
 from snapshot_explorer.arrow.variant_texts import MARK, is_variant
 from snapshot_explorer.core.errors import UnsupportedFeatureError
@@ -26,8 +29,17 @@ if TYPE_CHECKING:
 
 _VARIANT = {MARK: b"true"}
 """The field metadata of a variant, in Spark and in the formats' Arrow types."""
-_WIDER = {pa.uint8(): pa.int16(), pa.uint16(): pa.int32(), pa.uint32(): pa.int64(), pa.uint64(): pa.decimal128(20, 0)}
-"""The types of unsigned numbers in Spark, as its reader of Parquet has them (ParquetToSparkSchemaConverter)."""
+_INTERVAL = pa.month_day_nano_interval()
+_INTERVAL_PARTS = pa.struct([("months", pa.int32()), ("days", pa.int32()), ("nanoseconds", pa.int64())])
+"""The parts of an interval, in the order in which Arrow stores them."""
+_OTHER = {
+    pa.uint8(): pa.int16(),
+    pa.uint16(): pa.int32(),
+    pa.uint32(): pa.int64(),
+    pa.uint64(): pa.decimal128(20, 0),
+    _INTERVAL: _INTERVAL_PARTS,
+}
+"""Types for those that Spark lacks; of unsigned numbers as in its reader of Parquet (ParquetToSparkSchemaConverter)."""
 _WITHOUT = Message(
     "Leave it out with ", Hint("", {"columns": [...]}), ", or load it with ", Hint("snapshot.to_arrow"), "."
 )
@@ -49,8 +61,8 @@ def spark_type(dtype: pa.DataType, name: str = "") -> DataType:
     """Return the Spark type of values."""
     from pyspark.sql import types as spark
 
-    dtype = _WIDER.get(dtype, dtype)
-    if is_text(dtype):
+    dtype = _OTHER.get(dtype, dtype)
+    if _is_text(dtype):
         return spark.StringType()
     if is_variant(dtype):
         if PYSPARK_VARIANTS.applies():
@@ -94,16 +106,16 @@ def spark_type(dtype: pa.DataType, name: str = "") -> DataType:
     return constructor()
 
 
-def is_text(dtype: pa.DataType) -> bool:
+def _is_text(dtype: pa.DataType) -> bool:
     """Return whether values of a type become text, since Spark has no type for them."""
     return bool(pa.types.is_time(dtype) or (pa.types.is_timestamp(dtype) and dtype.unit == "ns"))
 
 
-def has_text(dtype: pa.DataType) -> bool:
-    """Return whether a type is or contains a type whose values become text, or a variant."""
-    if is_text(dtype) or is_variant(dtype):
+def has_converted(dtype: pa.DataType) -> bool:
+    """Return whether a type is or contains a variant, or a type whose values become text or structs."""
+    if _is_text(dtype) or is_variant(dtype) or dtype == _INTERVAL:
         return True
-    return any(has_text(dtype.field(index).type) for index in range(dtype.num_fields))
+    return any(has_converted(dtype.field(index).type) for index in range(dtype.num_fields))
 
 
 def _is_list(dtype: pa.DataType) -> bool:
@@ -164,7 +176,7 @@ def arrow_schema(schema: pa.Schema) -> pa.Schema:
 
 
 def _arrow_type(dtype: pa.DataType) -> pa.DataType:
-    if is_text(dtype):
+    if _is_text(dtype):
         return pa.string()
     if is_variant(dtype):
         return pa.struct(
@@ -184,7 +196,7 @@ def _arrow_type(dtype: pa.DataType) -> pa.DataType:
         return pa.timestamp("us", tz=None if dtype.tz is None else "UTC")
     if pa.types.is_fixed_size_binary(dtype):
         return pa.binary()
-    return (_WIDER | {pa.large_string(): pa.string(), pa.large_binary(): pa.binary()}).get(dtype, dtype)
+    return (_OTHER | {pa.large_string(): pa.string(), pa.large_binary(): pa.binary()}).get(dtype, dtype)
 
 
 def spark_batch(columns: Sequence[pa.Array], schema: pa.Schema) -> pa.RecordBatch:
@@ -197,8 +209,10 @@ def _as(values: pa.Array, target: pa.DataType) -> pa.Array:
     dtype = values.type
     if dtype.equals(target, check_metadata=True):
         return values
-    if is_text(dtype):
+    if _is_text(dtype):
         return _texts(values)
+    if dtype == _INTERVAL:
+        return _parts(values)
     if pa.types.is_struct(dtype):
         children = [_as(values.field(item.name), item.type) for item in target]
         return with_fields(values, target, children)
@@ -209,6 +223,14 @@ def _as(values: pa.Array, target: pa.DataType) -> pa.Array:
     if _is_list(dtype):
         return with_items(values, target, _as(values.values, target.value_type))
     return values.cast(target)
+
+
+def _parts(values: pa.Array) -> pa.StructArray:
+    """Return intervals as structs."""
+    stored = np.dtype([(part.name, part.type.to_pandas_dtype()) for part in _INTERVAL_PARTS])
+    numbers = np.frombuffer(values.buffers()[1] or b"", stored)[values.offset : values.offset + len(values)]
+    columns = [from_numpy(np.ascontiguousarray(numbers[name])) for name in stored.names or ()]
+    return pa.StructArray.from_arrays(columns, fields=list(_INTERVAL_PARTS), mask=values.is_null())
 
 
 def _texts(values: pa.Array) -> pa.Array:

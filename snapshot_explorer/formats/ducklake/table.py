@@ -4,6 +4,7 @@ import os
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
 from datetime import datetime
 from functools import partial
 from typing import ClassVar
@@ -32,7 +33,7 @@ from snapshot_explorer.formats.ducklake.inspect.inspections import INSPECTIONS, 
 from snapshot_explorer.formats.ducklake.metadata.changes_made import REWRITES
 from snapshot_explorer.formats.ducklake.metadata.databases import HEAD_BYTES, CatalogFile, kind_of
 from snapshot_explorer.formats.ducklake.metadata.log import DuckLakeLog, TablePlace
-from snapshot_explorer.formats.ducklake.metadata.names import find_table, named_tables
+from snapshot_explorer.formats.ducklake.metadata.names import find_table
 from snapshot_explorer.formats.ducklake.metadata.paths import data_path
 from snapshot_explorer.formats.ducklake.metadata.postgres import PostgresCatalog, postgres_catalog
 from snapshot_explorer.formats.ducklake.metadata.table_metadata import (
@@ -253,13 +254,16 @@ class DuckLakeCatalog(CatalogTables[DuckLake]):
 
     def names(self) -> Sequence[str]:
         with self._file.reading() as reader:
-            tables = named_tables(read_catalog(reader, self.shown))
+            _, tables = read_catalog(reader, self.shown)
         return sorted({named.name for named in tables if named.is_live})
+
+    def at_one_instant(self) -> AbstractContextManager[None]:
+        return self._file.at_one_instant()
 
     def open(self, name: str | None, relocate: Mapping[str, str]) -> tuple[str, DuckLake]:
         with self._file.reading() as reader:
-            rows = read_catalog(reader, self.shown)
-            named = find_table(named_tables(rows), name, self.shown)
+            rows, tables = read_catalog(reader, self.shown)
+            named = find_table(tables, name, self.shown)
             recorded = option(rows["metadata"], "data_path")
             if recorded is None:
                 raise TableNotFoundError(f"{self.shown} has no data_path in ducklake_metadata. It is damaged.")

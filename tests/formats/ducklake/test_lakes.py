@@ -12,6 +12,7 @@ import pytest
 
 from snapshot_explorer import find_tables, open_lake, open_table, samples
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotNotFoundError, TableNotFoundError
+from tests.inner.ducklake import databases
 from tests.support import logical_counts
 from tests.support.ducklake.catalog_builder import Catalog
 
@@ -169,6 +170,28 @@ def test_the_tables_of_a_catalog_are_found_and_read_at_one_instant():
     assert [(row["name"], row["format"]) for row in found] == [("main.orders", "ducklake")]
     assert found[0]["path"] == f"{SHOP}::main.orders"
     assert [table.name for table in lake.tables] == ["main.orders"]
+
+
+def test_a_lake_opens_its_catalog_once_for_all_tables(tmp_path, monkeypatch):
+    path = shutil.copy(FESTIVAL, tmp_path / "festival.ducklake")
+    opened, lake = [], open_lake(path)
+    alone = {name: open_table(path, table=name).history().to_arrow() for name in ("tickets", "refunds", "daily")}
+    original = databases.CatalogFile.opened
+    monkeypatch.setattr(databases.CatalogFile, "opened", lambda file: opened.append(1) or original(file))
+
+    overview, versions = lake.overview(since="10000d"), lake.at()
+    changes = lake.changes(since="2000-01-01").to_arrow()
+    assert len(opened) == 3  # one for each question
+
+    assert {row["name"]: row["commits"] for row in overview.to_dict()} == {
+        f"main.{name}": commits.num_rows for name, commits in alone.items()
+    }
+    assert changes.num_rows == sum(commits.num_rows for commits in alone.values())
+    assert {table.name: table.version for table in versions.tables} == {
+        f"main.{name}": max(commits["version"].to_pylist()) for name, commits in alone.items()
+    }
+    Path(path).unlink()
+    assert all("does not exist" in row["problem"] for row in lake.overview().to_dict())
 
 
 def test_metadata_tables_have_the_rows_of_the_catalog():

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.arrays import from_numpy
 from snapshot_explorer.core import frames
 from snapshot_explorer.formats.ducklake.metadata.changes_made import INSERTS, kind_of, parse_changes
@@ -159,7 +160,9 @@ def commits_frame(metadata: DuckLakeMetadata, versions: Sequence[int]) -> pa.Tab
     no_added = events.unknown_added()[at] | is_lost
     only_inserts = np.asarray([bool(own) and INSERTS.issuperset(own) for own in words], np.bool_)
     is_inserted = only_inserts & (removed_files == 0) & ~no_added & events.follows(at)
-    changes = {row["snapshot_id"]: row for row in metadata.rows["snapshot_changes"].to_pylist()}
+    recorded = metadata.rows["snapshot_changes"]
+    recorded = recorded.filter(pc.is_in(recorded.column("snapshot_id"), value_set=pa.array(versions, pa.int64())))
+    changes = {row["snapshot_id"]: row for row in recorded.to_pylist()}
     snapshots = metadata.rows["snapshot"].take(pa.array(at - 1, pa.int64()))
     columns: dict[str, object] = {
         "version": list(versions),

@@ -5,6 +5,7 @@ Source: DuckLake specification 1.0, "ducklake_snapshot_changes"; reference, "cha
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import islice
 
 from snapshot_explorer.core.records import Kind
@@ -19,7 +20,8 @@ REWRITES = COMPACTIONS | FLUSHES
 """Words of commits that may change which files earlier versions have."""
 
 
-def parse_changes(text: str | None) -> list[tuple[str, str]]:
+@lru_cache(maxsize=128)  # all tables of a lake ask for the same
+def parse_changes(text: str | None) -> Sequence[tuple[str, str]]:
     """Return the words and values of changes_made, in order: values are ids, or quoted names."""
     return [(match[1], match[2].strip()) for match in islice(_CHANGE.finditer(text or ""), _MAX_CHANGES)]
 

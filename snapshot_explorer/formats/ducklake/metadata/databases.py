@@ -10,17 +10,20 @@ import os
 import re
 import sqlite3
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from threading import Lock, RLock
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote
 
 import pyarrow as pa
 
+from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.core.errors import CorruptTableError, StorageError, TableNotFoundError
 from snapshot_explorer.core.limits import Limits, limit_error
 from snapshot_explorer.core.old_libraries import installed_version, is_older
@@ -34,6 +37,8 @@ from snapshot_explorer.storage import Storage
 if TYPE_CHECKING:
     import duckdb
 
+Kept = TypeVar("Kept")
+
 _SQLITE_MAGIC, _DUCKDB_MAGIC = b"SQLite format 3\0", b"DUCK"
 HEAD_BYTES = 20
 """Bytes at the start of a file that tell which database it is."""
@@ -45,19 +50,38 @@ _LOCK_HOLDER = re.compile(r"\(PID (\d+)\)")
 _SIDECARS = ("", ".wal", "-wal")
 """The files of a database, by what follows its name. The shared memory of SQLite is rebuilt from them."""
 _INTEGERS = frozenset(("boolean", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32"))
+_LARGE = frozenset(("file_column_stats",))
+"""Tables that are read for one column of one table at a time: as a whole they may not fit."""
 BYTES = frozenset(("blob", "geometry"))
 """Types of which every database stores the bytes."""
 
 
 class CatalogReader(ABC):
-    """An open catalog: everything is read in one transaction."""
+    """An open catalog: everything is read in one transaction. Safe to use from several threads."""
 
     has_native_values: bool
     """Whether inlined values have their own types. Otherwise some are text."""
+    is_shared = False
+    """Whether many tables are read: each table of the catalog is then read once, as a whole."""
 
-    def __init__(self, listed: Sequence[Sequence[str]], shown: str, size_bytes: int, limits: Limits) -> None:
-        """Bind to a database whose base tables have these columns, pairs in order, if it is a catalog."""
+    def __init__(
+        self,
+        listed: Sequence[Sequence[str]],
+        shown: str,
+        size_bytes: int,
+        limits: Limits,
+        translating: Callable[[], AbstractContextManager[None]],
+    ) -> None:
+        """Bind to a database, if it is a catalog.
+
+        Args:
+            listed: The columns of its base tables, pairs in order.
+            translating: Returns a block in which errors of the database are raised as errors of this package.
+        """
         self._shown, self._size_bytes, self._limits = shown, size_bytes, limits
+        self._translating = translating
+        self._lock = RLock()
+        self._kept: dict[str, Any] = {}
         self._columns: dict[str, list[str]] = {}
         for table, column in listed:
             self._columns.setdefault(table, []).append(column)
@@ -66,6 +90,16 @@ class CatalogReader(ABC):
                 f"{shown} is a database, but no DuckLake catalog: it has no tables ducklake_metadata, "
                 "ducklake_snapshot. If a writer runs, its write-ahead log may be elsewhere."
             )
+
+    def once(self, key: str, make: Callable[[], Kept]) -> Kept:
+        """Return the result of a function; of a shared reader the first result for a key."""
+        with self._lock:
+            if not self.is_shared:
+                return make()
+            if key not in self._kept:
+                self._kept[key] = make()
+            result: Kept = self._kept[key]
+            return result
 
     def read(self, table: str, where: Mapping[str, int] | None = None, *, like: str | None = None) -> pa.Table:
         """Return the rows of a table where columns have these values; empty without the table.
@@ -80,12 +114,23 @@ class CatalogReader(ABC):
         if not names:
             return schema.empty_table()
         known = {name: value for name, value in (where or {}).items() if name in names}
+        if known and self.is_shared and table not in _LARGE:
+            rows = self.read(table)
+            for name, value in known.items():
+                rows = rows.filter(pc.equal(rows.column(name), value))
+            return rows
         condition = " AND ".join(f"{quoted(name)} = ?" for name in known)
         source = f"{quoted(stored)}{f' WHERE {condition}' if condition else ''}"
         expressions = [(quoted(name), schema.field(name)) for name in names]
-        rows = self._checked(stored, source, list(known.values()), expressions)
-        arrays = [rows.column(item.name) if item.name in names else pa.nulls(len(rows), item.type) for item in schema]
-        return pa.table(arrays, schema=schema)
+
+        def stored_rows() -> pa.Table:
+            rows = self._checked(stored, source, list(known.values()), expressions)
+            arrays = [
+                rows.column(item.name) if item.name in names else pa.nulls(len(rows), item.type) for item in schema
+            ]
+            return pa.table(arrays, schema=schema)
+
+        return stored_rows() if known else self.once(stored, stored_rows)
 
     def read_inlined(self, table: str, fields: Sequence[LakeField]) -> pa.Table | None:
         """Return the rows of an inlined table: `INLINED`, and a column per field, by number; None without the table.
@@ -112,12 +157,13 @@ class CatalogReader(ABC):
     ) -> pa.Table:
         """Return the results of expressions over a source, if it has no more rows than the limits allow."""
         most = self._limits.most_rows(self._size_bytes)
-        rows = self._select(expressions, f"{source} LIMIT {most + 1}", values)
-        if len(rows) > most:
+        with self._lock, self._translating():
+            rows = self._select(expressions, f"{source} LIMIT {most + 1}", values)
+            if len(rows) <= most:
+                return rows
             counted = self._select([("count(*)", pa.field("0", pa.int64()))], source, values).column(0)[0].as_py()
-            what = f"has {counted} rows in {table}"
-            raise limit_error(self._shown, self._size_bytes, what, "metadata_rows", counted, self._limits)
-        return rows
+        what = f"has {counted} rows in {table}"
+        raise limit_error(self._shown, self._size_bytes, what, "metadata_rows", counted, self._limits)
 
     @abstractmethod
     def _select(self, expressions: Sequence[tuple[str, pa.Field]], source: str, values: Sequence[int]) -> pa.Table:
@@ -139,7 +185,7 @@ class _DuckDBReader(CatalogReader):
             "WHERE t.schema_name = 'main' AND c.schema_name = 'main' AND t.database_name = current_database() "
             "AND c.database_name = current_database() ORDER BY c.table_oid, c.column_index"
         ).fetchall()
-        super().__init__(listed, shown, size_bytes, limits)
+        super().__init__(listed, shown, size_bytes, limits, partial(_duckdb_errors, shown, size_bytes, limits))
 
     def _select(self, expressions: Sequence[tuple[str, pa.Field]], source: str, values: Sequence[int]) -> pa.Table:
         columns = ", ".join(f"{text} AS {quoted(item.name)}" for text, item in expressions)
@@ -190,7 +236,7 @@ class _SQLiteReader(RowReader):
             "SELECT m.name, c.name FROM sqlite_master m, pragma_table_info(m.name) c "
             "WHERE m.type = 'table' AND upper(m.sql) NOT LIKE 'CREATE VIRTUAL%' ORDER BY m.name, c.cid"
         ).fetchall()
-        super().__init__(listed, shown, size_bytes, limits)
+        super().__init__(listed, shown, size_bytes, limits, partial(_sqlite_errors, shown))
 
     def _rows(self, query: str, values: Sequence[int]) -> Sequence[Sequence[object]]:
         return self._connection.execute(query, list(values)).fetchall()
@@ -215,8 +261,68 @@ def _array(values: Sequence[Any], dtype: pa.DataType) -> pa.Array:
     return pa.array(values if convert is None else [None if v is None else convert(v) for v in values], dtype)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CatalogFile:
+class _Sharing:
+    """The open catalog that the readers of several tables share, while there are any."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._users = 0
+        self._stack = ExitStack()
+        self._reader: CatalogReader | None = None
+
+    def __reduce__(self) -> tuple[type["_Sharing"], tuple[()]]:
+        return _Sharing, ()
+
+    @contextmanager
+    def joined(
+        self, opened: Callable[[], AbstractContextManager[CatalogReader]], *, begin: bool
+    ) -> Iterator[CatalogReader | None]:
+        """Return a block with the shared catalog; with None if nobody shares it, unless this block begins to."""
+        with self._lock:
+            if begin and not self._users:
+                self._reader = self._stack.enter_context(opened())
+                self._reader.is_shared = True
+            reader = self._reader
+            self._users += reader is not None
+        try:
+            yield reader
+        finally:
+            with self._lock:
+                self._users -= reader is not None
+                if reader is not None and not self._users:
+                    self._reader = None
+                    self._stack.close()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Catalog(ABC):
+    """A catalog. Opens it anew for each question, or once for many tables."""
+
+    sharing: _Sharing = field(default_factory=_Sharing, repr=False, compare=False)
+
+    @abstractmethod
+    def opened(self) -> AbstractContextManager[CatalogReader]:
+        """Return a block with the catalog, opened in one read transaction."""
+
+    @contextmanager
+    def reading(self) -> Iterator[CatalogReader]:
+        """Open the catalog, in one read transaction: within `at_one_instant` that of all tables."""
+        with self.sharing.joined(self.opened, begin=False) as shared:
+            if shared is not None:
+                yield shared
+                return
+        with self.opened() as reader:
+            yield reader
+
+    @contextmanager
+    def at_one_instant(self) -> Iterator[None]:
+        """Return a block in which all tables are read in one transaction. It keeps the rows about all of them."""
+        with self.sharing.joined(self.opened, begin=True):
+            yield
+
+
+@dataclass(frozen=True, kw_only=True)
+class CatalogFile(Catalog):
     """A catalog in a file: of DuckDB or SQLite, on the local disk or on a store."""
 
     storage: Storage = field(repr=False)
@@ -244,7 +350,7 @@ class CatalogFile:
             self.storage.resolve_external(path if "://" in path else f"file://{path}")
 
     @contextmanager
-    def reading(self) -> Iterator[CatalogReader]:
+    def opened(self) -> Iterator[CatalogReader]:
         """Open the catalog, in one read transaction. A file on a store is copied into a temporary folder first.
 
         Raises:
@@ -297,12 +403,18 @@ def _open_file(address: Path, shown: str, limits: Limits) -> Iterator[CatalogRea
 @contextmanager
 def _open_sqlite(address: Path, shown: str, size_bytes: int, limits: Limits) -> Iterator[CatalogReader]:
     uri = f"file:{quote(os.path.abspath(address))}?mode=ro"  # noqa: PTH100 - the name as it is
-    try:
+    with _sqlite_errors(shown):
         connection = sqlite3.connect(
             uri, uri=True, timeout=_BUSY_SECONDS, check_same_thread=False, isolation_level=None
         )
         with closing(connection):
             yield _SQLiteReader(connection, shown, size_bytes, limits)
+
+
+@contextmanager
+def _sqlite_errors(shown: str) -> Iterator[None]:
+    try:
+        yield
     except sqlite3.OperationalError as error:
         raise StorageError(
             f"The catalog {shown} could not be read: {error}. If its folder is not writable and a writer left a "
@@ -326,9 +438,19 @@ def _open_duckdb(address: Path, shown: str, size_bytes: int, limits: Limits) -> 
         "lock_configuration": "true",
         "memory_limit": f"{limits.most_whole_bytes() >> 20}MiB",
     }
+    with (
+        _duckdb_errors(shown, size_bytes, limits),
+        closing(duckdb.connect(str(address), read_only=True, config=configuration)) as connection,
+    ):
+        yield _DuckDBReader(connection, shown, size_bytes, limits)
+
+
+@contextmanager
+def _duckdb_errors(shown: str, size_bytes: int, limits: Limits) -> Iterator[None]:
+    import duckdb
+
     try:
-        with closing(duckdb.connect(str(address), read_only=True, config=configuration)) as connection:
-            yield _DuckDBReader(connection, shown, size_bytes, limits)
+        yield
     except duckdb.OutOfMemoryException as error:
         raise resource_error(error, shown) or limit_error(
             shown, size_bytes, "needs more memory", "metadata_bytes", size_bytes, limits

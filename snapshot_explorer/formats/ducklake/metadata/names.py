@@ -75,15 +75,12 @@ def find_table(tables: Sequence[NamedTable], name: str | None, catalog: str) -> 
         TableNotFoundError: No table had the name.
     """
     live = [named for named in tables if named.is_live]
-    names = sorted({named.name for named in live})
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    existing = f"Tables: {', '.join(names[:_SHOWN])}{more}." if names else "It has no live table."
     if name is None:
         if len(live) == 1:
             return live[0]
         if not live:
             raise TableNotFoundError(f"{catalog} has no live table. Name one that was dropped, or check the path.")
-        raise InvalidArgumentError(f"{catalog} has {len(live)} tables, so its table must be named. {existing}")
+        raise InvalidArgumentError(f"{catalog} has {len(live)} tables, so its table must be named. {_listed(live)}")
     match = _NAME.fullmatch(name)
     if match is None:
         raise InvalidArgumentError(
@@ -96,11 +93,17 @@ def find_table(tables: Sequence[NamedTable], name: str | None, catalog: str) -> 
     ]
     exact = [named for named in folded if named.parts == parts]
     if not folded:
-        raise TableNotFoundError(f"{catalog} has no table {name}. {existing}")
+        raise TableNotFoundError(f"{catalog} has no table {name}. {_listed(live)}")
     if not exact and len({named.parts for named in folded}) > 1:
         several = ", ".join(sorted({named.name for named in folded}))
         raise InvalidArgumentError(f"{name!r} matches several tables of {catalog}: {several}. Write one of them.")
     return max(exact or folded, key=lambda named: named.recency)
+
+
+def _listed(live: Sequence[NamedTable]) -> str:
+    names = sorted({named.name for named in live})
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return f"Tables: {', '.join(names[:_SHOWN])}{more}." if names else "It has no live table."
 
 
 def _unquoted(part: str) -> str:

@@ -18,7 +18,7 @@ import pyarrow as pa
 from snapshot_explorer.core.errors import CorruptTableError, MissingDependencyError, StorageError, TableNotFoundError
 from snapshot_explorer.core.limits import Limits
 from snapshot_explorer.formats.ducklake.metadata.data_types import LakeField, quoted, root_of
-from snapshot_explorer.formats.ducklake.metadata.databases import BYTES, CatalogReader, RowReader
+from snapshot_explorer.formats.ducklake.metadata.databases import BYTES, Catalog, CatalogReader, RowReader
 from snapshot_explorer.storage.hidden import HiddenText
 
 _SCHEMA = "metadata_schema"
@@ -45,7 +45,7 @@ class _PostgresReader(RowReader):
         listed = connection.execute(_BASE_TABLES, [schema]).fetchall()
         self._types = {(table, column): dtype for table, column, dtype in listed}
         connection.execute("SELECT set_config('search_path', %s, true)", [quoted(schema)])
-        super().__init__([row[:2] for row in listed], shown, _SIZE, limits)
+        super().__init__([row[:2] for row in listed], shown, _SIZE, limits, partial(_errors, shown))
 
     def _rows(self, query: str, values: Sequence[int]) -> Sequence[Sequence[object]]:
         # Without values psycopg does not look for placeholders, which names of columns may contain.
@@ -58,8 +58,8 @@ class _PostgresReader(RowReader):
         return expression, pa.binary() if root_of(item.type) in BYTES else pa.string()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PostgresCatalog:
+@dataclass(frozen=True, kw_only=True)
+class PostgresCatalog(Catalog):
     """A catalog in a schema of a PostgreSQL database."""
 
     address: str | None = field(repr=False)
@@ -80,7 +80,7 @@ class PostgresCatalog:
         return catalog, ()
 
     @contextmanager
-    def reading(self) -> Iterator[CatalogReader]:
+    def opened(self) -> Iterator[CatalogReader]:
         """Open the catalog, in one transaction.
 
         Raises:
@@ -95,23 +95,34 @@ class PostgresCatalog:
             ) from error
         if self.address is None:
             raise StorageError(f"{self.shown} was restored from a pickle, which contains no address. Open it again.")
-        failure: Exception
-        try:
-            with psycopg.connect(
+        with (
+            _errors(self.shown),
+            psycopg.connect(
                 self.address, connect_timeout=10, application_name="snapshot-explorer", options=_OPTIONS
-            ) as connection:
-                connection.read_only = True
-                connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
-                yield _PostgresReader(connection, self.schema, self.shown, self.limits)
-                return
-        except psycopg.errors.DataError as error:
-            failure = CorruptTableError(f"A value of the catalog {self.shown} cannot be read: {type(error).__name__}.")
-        except psycopg.Error as error:
-            state = getattr(error, "sqlstate", None)
-            reason = f"{type(error).__name__}{f' (SQL state {state})' if state else ''}"
-            failure = StorageError(
-                f"The catalog {self.shown} could not be read: {reason}. Check the server, the database and the user."
-            )
+            ) as connection,
+        ):
+            connection.read_only = True
+            connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+            yield _PostgresReader(connection, self.schema, self.shown, self.limits)
+
+
+@contextmanager
+def _errors(shown: str) -> Iterator[None]:
+    """Return a block in which errors of the server are raised without its own text, which may quote the address."""
+    import psycopg  # noqa: PLC0415 - optional
+
+    failure: Exception | None = None
+    try:
+        yield
+    except psycopg.errors.DataError as error:
+        failure = CorruptTableError(f"A value of the catalog {shown} cannot be read: {type(error).__name__}.")
+    except psycopg.Error as error:
+        state = getattr(error, "sqlstate", None)
+        reason = f"{type(error).__name__}{f' (SQL state {state})' if state else ''}"
+        failure = StorageError(
+            f"The catalog {shown} could not be read: {reason}. Check the server, the database and the user."
+        )
+    if failure is not None:
         raise failure  # outside of the handlers: the error may quote the address
 
 

@@ -22,7 +22,7 @@ from snapshot_explorer.formats.ducklake import features
 from snapshot_explorer.formats.ducklake.metadata.changes_made import words_about
 from snapshot_explorer.formats.ducklake.metadata.data_types import LakeField, fields_of
 from snapshot_explorer.formats.ducklake.metadata.databases import CatalogReader
-from snapshot_explorer.formats.ducklake.metadata.names import named_tables
+from snapshot_explorer.formats.ducklake.metadata.names import NamedTable, named_tables
 from snapshot_explorer.formats.ducklake.metadata.paths import located, table_folders
 from snapshot_explorer.formats.ducklake.metadata.schemas import FORMAT_VERSIONS
 from snapshot_explorer.formats.features import refusal
@@ -261,18 +261,26 @@ def option(options: pa.Table, key: str) -> str | None:
     return next(values, None)
 
 
-def read_catalog(reader: CatalogReader, catalog: str) -> dict[str, pa.Table]:
-    """Return the rows of a catalog about itself: its options, snapshots in order, schemas and tables.
+def read_catalog(reader: CatalogReader, catalog: str) -> tuple[dict[str, pa.Table], Sequence[NamedTable]]:
+    """Return the rows of a catalog about itself, and its tables under all their names.
+
+    The rows are its options, snapshots in order, schemas and tables.
 
     Raises:
         UnsupportedFeatureError: The format version is not read.
     """
-    rows = {name: reader.read(name) for name in ("metadata", "snapshot", "schema", "table")}
-    version = option(rows["metadata"], "version")
-    if version not in FORMAT_VERSIONS:
-        known = ", ".join(FORMAT_VERSIONS)
-        raise refusal(features.OTHER_FORMATS, catalog=catalog, version=version or "none", known=known)
-    return rows | {"snapshot": rows["snapshot"].sort_by("snapshot_id")}
+
+    def read() -> tuple[dict[str, pa.Table], Sequence[NamedTable]]:
+        rows = {name: reader.read(name) for name in ("metadata", "snapshot", "schema", "table")}
+        version = option(rows["metadata"], "version")
+        if version not in FORMAT_VERSIONS:
+            known = ", ".join(FORMAT_VERSIONS)
+            raise refusal(features.OTHER_FORMATS, catalog=catalog, version=version or "none", known=known)
+        rows["snapshot"] = rows["snapshot"].sort_by("snapshot_id")
+        return rows, named_tables(rows)
+
+    rows, tables = reader.once("", read)
+    return dict(rows), tables
 
 
 def read_metadata(
@@ -288,8 +296,8 @@ def read_metadata(
         TableNotFoundError: The table is gone: it was dropped, and its last snapshot expired.
         CorruptTableError: The catalog is damaged; the message names the rows.
     """
-    rows = read_catalog(reader, catalog)
-    named = [item for item in named_tables(rows) if item.table_id == table_id]
+    rows, tables = read_catalog(reader, catalog)
+    named = [item for item in tables if item.table_id == table_id]
     if not named:
         raise TableNotFoundError(
             f"The table {table_id} of {catalog} is gone: it was dropped, and all its snapshots expired."
