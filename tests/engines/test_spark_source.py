@@ -138,3 +138,20 @@ def test_unsigned_numbers_have_the_types_that_spark_gives_them_in_parquet_files(
         + ">"
     )
     assert batch.to_pylist() == rows.to_pylist()
+
+
+def test_intervals_are_structs_of_their_numbers():
+    interval = pa.month_day_nano_interval()
+    schema = pa.schema([("one", interval), ("many", pa.list_(interval))])
+    some = pa.MonthDayNano((1, -2, -(2**62)))
+    rows = pa.Table.from_pylist([{}, {"one": some, "many": [some, None]}, {"one": None}], schema)
+    batch = rows.combine_chunks().to_batches()[0].slice(1)
+
+    converted = spark_batch(batch.columns, arrow_schema(schema))
+
+    parts = {"months": 1, "days": -2, "nanoseconds": -(2**62)}
+    assert spark_schema(schema).simpleString() == (
+        "struct<one:struct<months:int,days:int,nanoseconds:bigint>,"
+        "many:array<struct<months:int,days:int,nanoseconds:bigint>>>"
+    )
+    assert converted.to_pylist() == [{"one": parts, "many": [parts, None]}, {"one": None, "many": None}]
