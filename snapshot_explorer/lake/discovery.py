@@ -130,13 +130,14 @@ def find_tables(
 def _tables_of(catalog: CatalogTables[TableFormat], *, sizes: bool) -> Frame:
     """Return the tables of a catalog that is one file as a FOUND_TABLES frame."""
     rows = []
-    for name in catalog.names():
-        row: dict[str, object] = {"name": name, "path": f"{catalog.shown}::{name}"}
-        try:
-            table = catalog.open(name, {})[1]
-            rows.append(_row_of(row | {"format": table.name}, table, sizes=sizes))
-        except SnapshotExplorerError as error:
-            rows.append(row | {"problem": error.message})
+    with catalog.at_one_instant():
+        for name in catalog.names():
+            row: dict[str, object] = {"name": name, "path": f"{catalog.shown}::{name}"}
+            try:
+                table = catalog.open(name, {})[1]
+                rows.append(_row_of(row | {"format": table.name}, table, sizes=sizes))
+            except SnapshotExplorerError as error:
+                rows.append(row | {"problem": error.message})
     table = pa.Table.from_pylist(rows, schema=frames.FOUND_TABLES)
     drawn = non_empty_columns(table, exclude=("path",))
     return Frame(table, title=f"Tables of {catalog.shown}", noun="tables", drawn=drawn)

@@ -277,7 +277,7 @@ class _Sharing:
     def joined(
         self, opened: Callable[[], AbstractContextManager[CatalogReader]], *, begin: bool
     ) -> Iterator[CatalogReader | None]:
-        """Return a block with the shared catalog; with None if nobody shares it, unless this block begins to."""
+        """Return a block with the shared catalog; with None if it is not shared, unless this block begins to."""
         with self._lock:
             if begin and not self._users:
                 self._reader = self._stack.enter_context(opened())
