@@ -55,7 +55,8 @@ _MEANINGS = {
     "bad": "a later version where it holds; the newest without it",
     "query": "one SELECT, WITH, FROM, DESCRIBE or EXPLAIN",
     "tables": 'the path of each table by its name in the query, such as {"orders": "/data/orders"}',
-    "by": "holder (without it), version, commit, operation, user, day, partition, size, or time for growth",
+    "by": "holder (without it), version, commit, operation, user, day, partition, size, time (growth), or column "
+    "(reads a footer per live file)",
     "to_free": "find the mildest expiry that frees this, such as 5 GB",
     "undo": "the version whose commit alone is undone; in place of to",
     "to": "the version whose rows are put back; in place of undo",

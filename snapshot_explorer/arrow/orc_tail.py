@@ -7,6 +7,7 @@ import io
 import os
 import re
 import zlib
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta, timezone
@@ -84,8 +85,7 @@ def in_utc(source: pa.NativeFile) -> pa.NativeFile | None:
             fields.append((field, value))
             continue
         stripe = dict(_messages(value))
-        start = sum(_number(stripe, item) for item in (1, 2, _DATA_LENGTH))
-        old = list(_messages(_unpack(_range(source, start, _number(stripe, _FOOTER_LENGTH)), compression)))
+        old = _stripe_footer(source, stripe, compression)
         if dict(old).get(_ZONE) != zone.encode():
             return None
         new = _pack(_encode((item, b"UTC" if item == _ZONE else content) for item, content in old), compression)
@@ -184,6 +184,20 @@ def stripe_ranges(source: pa.NativeFile) -> list[tuple[int, int]]:
     return [(min(start, size), min(start + length, size)) for start, length in zip(starts, lengths, strict=True)]
 
 
+def column_sizes(source: pa.NativeFile) -> list[int]:
+    """Return the size of the streams of each column of the outermost struct, indexes included.
+
+    Reads the tail of the file and the footer of each stripe.
+    """
+    numbers, (_, compression) = list(_top_columns(_parts(source, _TYPES)).values()), _footer(source)
+    sizes = [0] * (len(numbers) + 1)
+    for stripe in _parts(source, _STRIPES):
+        for stream in _streams(_stripe_footer(source, dict(_messages(stripe)), compression)):
+            # Parts of a column have numbers between its own and that of the next.
+            sizes[bisect_right(numbers, _number(stream, 2))] += _number(stream, 3)
+    return sizes[1:]
+
+
 def check_stripes(source: pa.NativeFile) -> None:
     """Raise an error for stripes that make an old pyarrow abort the process. Reads the footer of each stripe."""
     if not PYARROW_ORC_STRIPES.applies():
@@ -262,14 +276,11 @@ def streams_of(source: pa.NativeFile, stripe: int, column: int) -> ColumnStreams
     if stripe >= len(stripes):
         raise CorruptBytesError(f"it has no stripe {stripe}")
     head = dict(_messages(stripes[stripe]))
-    start = _number(head, 1)
-    tail = start + _number(head, 2) + _number(head, 3)
-    parts = list(_messages(_unpack(_range(source, tail, _number(head, 4)), compression)))
+    start, parts = _number(head, 1), _stripe_footer(source, head, compression)
     encodings = [dict(_messages(value)) for field, value in parts if field == _ENCODINGS and isinstance(value, bytes)]
     zone = next((value for field, value in parts if field == _ZONE and isinstance(value, bytes)), b"")
     streams = {}
-    for value in (value for field, value in parts if field == 1 and isinstance(value, bytes)):
-        stream = dict(_messages(value))
+    for stream in _streams(parts):
         length = _number(stream, 3)
         if _number(stream, 2) == column and length:
             streams[_number(stream, 1)] = _unpack(_range(source, start, length), compression)
@@ -315,12 +326,23 @@ def _footer(source: pa.NativeFile) -> tuple[bytes, _Compression]:
     return _unpack(packed, compression), compression
 
 
-def _zone(source: pa.NativeFile, stripe: dict[int, int | bytes], compression: _Compression) -> str:
-    start = _number(stripe, 1) + _number(stripe, 2) + _number(stripe, 3)
-    length = _number(stripe, 4)
+def _stripe_footer(
+    source: pa.NativeFile, stripe: dict[int, int | bytes], compression: _Compression
+) -> list[tuple[int, int | bytes]]:
+    """Return the fields of the footer of a stripe, which follows its indexes and data."""
+    start, length = sum(_number(stripe, item) for item in (1, 2, _DATA_LENGTH)), _number(stripe, _FOOTER_LENGTH)
     if length > _MAX_FOOTER_BYTES:
         raise CorruptBytesError(f"the footer of a stripe would have {length} bytes")
-    result = dict(_messages(_unpack(_range(source, start, length), compression))).get(3, b"")
+    return list(_messages(_unpack(_range(source, start, length), compression)))
+
+
+def _streams(stripe_footer: Iterable[tuple[int, int | bytes]]) -> Iterator[dict[int, int | bytes]]:
+    """Yield the streams of a stripe in their order: kind (1), column (2) and length (3)."""
+    return (dict(_messages(value)) for field, value in stripe_footer if field == 1 and isinstance(value, bytes))
+
+
+def _zone(source: pa.NativeFile, stripe: dict[int, int | bytes], compression: _Compression) -> str:
+    result = dict(_stripe_footer(source, stripe, compression)).get(_ZONE, b"")
     return result.decode("utf-8", "replace") if isinstance(result, bytes) else ""
 
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow import int96, thrift
 from snapshot_explorer.arrow.corruption import CorruptBytesError
+from snapshot_explorer.arrow.nesting import parts_of
 from snapshot_explorer.arrow.thrift import Field, ThriftList, structs
 from snapshot_explorer.core.old_libraries import PYARROW_VECTORS
 
@@ -55,6 +56,28 @@ def open_file(source: pa.NativeFile, **options: Any) -> "pq.ParquetFile":
             raise error from None
         return pq.ParquetFile(source, metadata=metadata, **options)
     return pq.ParquetFile(source, **(options | {"metadata": _patch(source, int96_as_bytes=False)}))
+
+
+def column_sizes(reader: "pq.ParquetFile") -> list[int]:
+    """Return the size of the column chunks of each column of the schema, as compressed, with headers of pages.
+
+    Raises:
+        CorruptBytesError: The Arrow schema has other columns than the Parquet schema.
+    """
+    metadata, schema = reader.metadata, reader.schema_arrow
+    columns = [index for index, field in enumerate(schema) for _ in range(_leaf_count(field.type))]
+    if len(columns) != metadata.num_columns:
+        raise CorruptBytesError("its columns have other types than its Arrow schema says")
+    sizes = [0] * len(schema)
+    for group in map(metadata.row_group, range(metadata.num_row_groups)):
+        for leaf, column in enumerate(columns):
+            sizes[column] += group.column(leaf).total_compressed_size
+    return sizes
+
+
+def _leaf_count(dtype: pa.DataType) -> int:
+    dtype = dtype.storage_type if isinstance(dtype, pa.BaseExtensionType) else dtype
+    return sum(_leaf_count(part.type) for part in parts_of(dtype)) or 1
 
 
 def _has_vectors(dtype: pa.DataType) -> bool:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -13,6 +14,19 @@ class RecordedFile:
     """Its size; None if not recorded."""
     rows: int | None
     """The rows that it stores, including deleted rows; None if not recorded."""
+    schema_id: int | None = None
+    """The schema of its writer, as in FILES."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredColumn:
+    """A column of a data file."""
+
+    name: str
+    id: int | None
+    """The field id by which readers find it; None if they find it by its name, or not at all."""
+    size_bytes: int
+    """The size of its column chunks in Parquet, or of its streams with their indexes in ORC, as compressed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,12 +35,19 @@ class CheckedFile:
 
     rows: int | None = None
     """Its rows by its footer, or as they were read; None if that is not compared."""
+    size_bytes: int = 0
+    """Its size, if its columns were read."""
+    columns: tuple[StoredColumn, ...] = ()
+    """Its columns, if they were read."""
     skip_reason: str | None = None
     """Why it was not read; None if it was."""
 
 
-FileCheck = Callable[[RecordedFile, bool], CheckedFile]
-"""Reads a data file: its footer or, if the second argument is true, all of it.
+FileReading = Literal["footer", "columns", "bytes"]
+"""What is read of a data file: its footer; also the sizes of its columns, which in ORC costs a range per stripe; or
+everything."""
+FileCheck = Callable[[RecordedFile, FileReading], CheckedFile]
+"""Reads a data file.
 
 Raises MissingFileError, StorageError, CorruptTableError or UnsupportedFeatureError.
 """

@@ -435,15 +435,17 @@ class Table(VersionedTable, Shown):
         """Return who holds the bytes of the table, each data file counted once, and what could be freed.
 
         A file is live if the newest version has it; others are held by older versions, tags, branches, or versions on
-        no branch. Computed from metadata: whether the files exist is not looked at. What the engine's own expiry would
-        delete, by its rules, is in `retention`. Reads what `lifetimes` reads, for each branch, and the tags; for
-        commit, operation, user, day and time also commits.
+        no branch. Computed from metadata, but for `column`: whether the files exist is not looked at. What the engine's
+        own expiry would delete, by its rules, is in `retention`. Reads what `lifetimes` reads, for each branch, and the
+        tags; for commit, operation, user, day and time also commits.
 
         Args:
             by: `holder`, or `version` (what only this version holds), or an attribute of files, by which each is in
                 one group: `commit` that added it, its `operation`, `user` or `day` (UTC), `partition`, or `size`. With
                 `time`, live and held bytes at each version, and write amplification; small files and delete files over
-                time are in `health(between="..")`.
+                time are in `health(between="..")`. With `column`, the compressed bytes of each column in the live
+                files, whose footers are read: a request per Parquet file (another if its footer exceeds 128 KiB), for
+                ORC also one per stripe; no rows.
             without: Versions, ranges `A..B`, tags (`tag:v1`) and branches (`branch:dev`): `removal` of the result has
                 the files that nothing else holds.
             to_free: Bytes, or text such as `1.5 GB`: `expiry` of the result keeps the most of the newest versions of
@@ -458,7 +460,7 @@ class Table(VersionedTable, Shown):
 
         Raises:
             InvalidArgumentError: `where` is passed without `time`, or is not a condition.
-            UnsupportedFeatureError: `by` is `column`; or, with `to_free`, as `retention`.
+            UnsupportedFeatureError: With `to_free`, as `retention`.
         """
         return usage_of(
             self._past, by=by, without=without, to_free=to_free, price=price, everything=everything, where=where

@@ -9,6 +9,7 @@ from snapshot_explorer.arrow.int96 import timestamps as int96_timestamps
 from snapshot_explorer.arrow.maps import values_of
 from snapshot_explorer.arrow.murmur3 import murmur3
 from snapshot_explorer.arrow.orc_tail import check_types, writer_zone
+from snapshot_explorer.arrow.orc_tail import column_sizes as orc_column_sizes
 from snapshot_explorer.arrow.orc_timestamps import as_java_reads, integers
 from snapshot_explorer.arrow.orc_timestamps import timestamps as orc_timestamps_timestamps
 from snapshot_explorer.arrow.parquet_batches import batches

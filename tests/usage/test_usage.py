@@ -344,8 +344,6 @@ def test_what_cannot_be_removed_or_grouped_is_refused(scenario):
         table.usage(without="latest")
     with pytest.raises(SnapshotNotFoundError, match="99"):
         table.usage(without=99)
-    with pytest.raises(UnsupportedFeatureError, match="Usage by column is not supported"):
-        table.usage("column")
     with pytest.raises(InvalidArgumentError, match="Did you mean 'version'?"):
         table.usage("versions")
 

@@ -33,7 +33,7 @@ from snapshot_explorer.core.shown import Shown
 from snapshot_explorer.core.text import pluralize
 from snapshot_explorer.formats import TableFormat, TableVersion
 from snapshot_explorer.formats.expiry import Presence, ranges
-from snapshot_explorer.formats.file_checks import FileCheck, RecordedFile
+from snapshot_explorer.formats.file_checks import FileCheck, FileReading, RecordedFile
 from snapshot_explorer.history import KnownReadability
 from snapshot_explorer.history.lifetimes import FileLifetimes, delete_manifests, despite_expiry
 from snapshot_explorer.results import Frame
@@ -333,7 +333,8 @@ def _verify_contents(
     states: dict[str, _State] = {}
     check = table_format.maintenance.file_check()
     with step("Verifying files", total=len(files)) as verifying, _pool(table_format.storage) as pool:
-        results = pool.map(lambda file: file_state(check, file, is_whole=level == "bytes"), files)
+        reading: FileReading = "bytes" if level == "bytes" else "footer"
+        results = pool.map(lambda file: file_state(check, file, reading), files)
         for file, state in zip(files, results, strict=True):
             states[file.path] = state
             if state[0] == "ok":
@@ -352,10 +353,10 @@ def _pool(storage: Storage) -> Iterator[ThreadPoolExecutor]:
         pool.shutdown(cancel_futures=True)  # after an interrupt only files that are being read are waited for
 
 
-def file_state(check: FileCheck, file: RecordedFile, *, is_whole: bool) -> _State:
+def file_state(check: FileCheck, file: RecordedFile, reading: FileReading) -> _State:
     """Return the state of a file in VERIFIED_FILES and the detail of a problem. Reads its footer, or all of it."""
     try:
-        found = check(file, is_whole)
+        found = check(file, reading)
     except MissingFileError:
         return "missing", "it was removed while files were verified"
     except ResourceError:

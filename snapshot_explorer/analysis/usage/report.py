@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer.analysis.usage.beside import rows_beside
+from snapshot_explorer.analysis.usage.columns import by_column
 from snapshot_explorer.analysis.usage.freeing import FreeingExpiry, expiry_that_frees, parse_size
 from snapshot_explorer.analysis.usage.groups import (
     ONLY_OLDER,
@@ -28,7 +29,7 @@ from snapshot_explorer.analysis.usage.removal import Removal, removal_of
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.value_text import format_total_size
 from snapshot_explorer.core import frames
-from snapshot_explorer.core.errors import InvalidArgumentError, UnsupportedFeatureError
+from snapshot_explorer.core.errors import InvalidArgumentError
 from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.core.records import gaps_note
 from snapshot_explorer.core.refs import RefLike
@@ -48,6 +49,7 @@ _GROUPS: MappingProxyType[str, tuple[str, Callable[[Holders], Grouped]]] = Mappi
         "day": ("days", partial(by_commits, by="day")),
         "partition": ("partitions", by_partition),
         "size": ("size classes", by_size),
+        "column": ("columns", by_column),
         "time": ("versions", over_time),
     }
 )
@@ -79,7 +81,8 @@ class Usage(Shown):
     """USAGE: live files, and the others by the kind of what holds them; on request also all other files in the table's
     folder, by their kind. Each file is in one row."""
     groups: Frame
-    """USAGE by holder, version, commit, operation, user, day, partition or size class; or USAGE_OVER_TIME."""
+    """USAGE by holder, version, commit, operation, user, day, partition or size class; for time USAGE_OVER_TIME, for
+    column USAGE_BY_COLUMN."""
     removal: Removal | None
     """What would be freed without the requested versions, tags and branches; None if none were requested."""
     expiry: FreeingExpiry | None
@@ -147,11 +150,6 @@ def usage_of(
 
 
 def _check_by(by: str) -> None:
-    if by == "column":
-        raise UnsupportedFeatureError(
-            "Usage by column is not supported: metadata does not record the size of columns. "
-            f"Group by {', '.join(BY[:-1])} or {BY[-1]}."
-        )
     if by not in BY:
         near = get_close_matches(str(by), BY, 1)
         hint = f" Did you mean {near[0]!r}?" if near else ""

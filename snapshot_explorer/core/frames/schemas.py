@@ -385,6 +385,20 @@ USAGE = pa.schema(
     ]
 )
 
+USAGE_BY_COLUMN = pa.schema(
+    [
+        _column("column", pa.string(), "the column, or its name in files alone; null for other bytes", is_whole=True),
+        _column(
+            "what",
+            pa.string(),
+            "column; only in files (a dropped column, or one of the format, or of unknown identity); rest of the files "
+            "(footers and indexes); or not checked (files without a footer, or that could not be read)",
+        ),
+        _column("files", pa.int64(), "live data files that contain some", "files"),
+        _column("size_bytes", pa.int64(), "compressed size in these files; null if a size is unknown", "bytes"),
+    ]
+)
+
 USAGE_OVER_TIME = pa.schema(
     [
         *(COMMITS.field(name) for name in ("version", "committed_at", "kind", "operation")),

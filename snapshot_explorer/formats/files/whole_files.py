@@ -1,24 +1,26 @@
 """Data files that are read to check them, with the readers of rows: by their footers, or all of their columns."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Literal
 
 import pyarrow as pa
 
+from snapshot_explorer.arrow import orc_tail, parquet_footers
+from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.core.errors import CorruptTableError, MissingFileError
 from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.formats.avro.container import MAGIC, read_container
 from snapshot_explorer.formats.corrupt_files import check_read, named_in_errors
-from snapshot_explorer.formats.file_checks import CheckedFile, RecordedFile
+from snapshot_explorer.formats.file_checks import CheckedFile, FileReading, RecordedFile, StoredColumn
+from snapshot_explorer.formats.files.field_columns import FileField, file_field
 from snapshot_explorer.formats.files.orc_file import OrcFile
 from snapshot_explorer.formats.files.parquet_file import open_parquet
 from snapshot_explorer.storage import Storage
 
 FileKind = Literal["parquet", "orc", "avro"]
-READ_BYTES = Message(Hint("table.verify", {"level": "bytes"}), " reads them")
-"""Advice for files without a footer."""
-
+FieldsOf = Callable[[pa.Schema, bool], Sequence[FileField]]
+"""Returns the columns of a Parquet or ORC file: the second argument is true for ORC."""
 _PARQUET, _ENCRYPTED = b"PAR1", b"PARE"
 _ORC = b"ORC"
 _TAIL = 256
@@ -26,34 +28,53 @@ _TAIL = 256
 _ENDINGS: dict[str, FileKind] = {".parquet": "parquet", ".parq": "parquet", ".orc": "orc", ".avro": "avro"}
 
 
-def check_file(storage: Storage, file: RecordedFile, *, is_whole: bool, kind: FileKind | None = None) -> CheckedFile:
+def check_file(
+    storage: Storage,
+    file: RecordedFile,
+    reading: FileReading,
+    kind: FileKind | None = None,
+    *,
+    fields_of: FieldsOf = lambda schema, _: list(map(file_field, schema)),
+) -> CheckedFile:
     """Read the footer of a data file, or all of it. Checksums of pages are compared.
 
     Args:
         kind: Its format; None to detect it by its bytes and its name.
+        fields_of: Returns the columns of the file with the ids by which readers find them.
     """
     try:
-        return _check_data_file(storage, file, is_whole=is_whole, kind=kind)
+        return _check_data_file(storage, file, reading, kind, fields_of)
     except CorruptTableError:
         if storage.is_local or file.size_bytes is None:
             raise
         # Some files are read although their size differs from the recorded size, which was used to find their end.
-        return _check_data_file(storage, replace(file, size_bytes=None), is_whole=is_whole, kind=kind)
+        return _check_data_file(storage, replace(file, size_bytes=None), reading, kind, fields_of)
 
 
-def _check_data_file(storage: Storage, file: RecordedFile, *, is_whole: bool, kind: FileKind | None) -> CheckedFile:
+def without_footer(files: str, reading: FileReading) -> CheckedFile:
+    """Return the result for a file without a footer, of which only all bytes are read."""
+    reason = f"{files} files have no footer"
+    advice = Hint("table.verify", {"level": "bytes"})
+    return CheckedFile(skip_reason=Message(reason, "; ", advice, " reads them") if reading == "footer" else reason)
+
+
+def _check_data_file(
+    storage: Storage, file: RecordedFile, reading: FileReading, kind: FileKind | None, fields_of: FieldsOf
+) -> CheckedFile:
     name = kind or "a data file"
     with (
         named_in_errors(file.path, name, lambda: MissingFileError(f"{file.path} does not exist.")),
         storage.open(file.path, size_bytes=file.size_bytes) as source,
     ):
         chosen = kind or _kind_of(source, file.path)
-        if chosen == "avro" and not is_whole:
-            return CheckedFile(skip_reason=Message("Avro files have no footer; ", READ_BYTES))
+        if chosen == "avro" and reading != "bytes":
+            return without_footer("Avro", reading)
+        if reading == "columns":
+            return _columns_of(source, fields_of, is_orc=chosen == "orc")
         if chosen == "parquet":
-            return CheckedFile(rows=_parquet_rows(source, file.path, is_whole=is_whole))
+            return CheckedFile(rows=_parquet_rows(source, file.path, is_whole=reading == "bytes"))
         if chosen == "orc":
-            return CheckedFile(rows=_orc_rows(source, is_whole=is_whole))
+            return CheckedFile(rows=_orc_rows(source, is_whole=reading == "bytes"))
         return CheckedFile(rows=_avro_rows(storage, source, file.path))
 
 
@@ -76,6 +97,24 @@ def _kind_of(source: pa.NativeFile, path: str) -> FileKind:
     if head.startswith(_ORC):
         return "orc"
     return next((kind for ending, kind in _ENDINGS.items() if path.lower().endswith(ending)), "parquet")
+
+
+def _columns_of(source: pa.NativeFile, fields_of: FieldsOf, *, is_orc: bool) -> CheckedFile:
+    if is_orc:
+        schema, sizes = OrcFile(source).schema, orc_tail.column_sizes(source)
+    else:
+        reader = parquet_footers.open_file(source)
+        schema, sizes = reader.schema_arrow, parquet_footers.column_sizes(reader)
+    size_bytes = int(source.size())
+    if len(sizes) != len(schema) or min(sizes, default=0) < 0 or sum(sizes) > size_bytes:
+        raise CorruptBytesError("the sizes of its columns contradict its schema or its size")
+    return CheckedFile(
+        size_bytes=size_bytes,
+        columns=tuple(
+            StoredColumn(name=field.name, id=field.id, size_bytes=size)
+            for field, size in zip(fields_of(schema, is_orc), sizes, strict=True)
+        ),
+    )
 
 
 def _parquet_rows(source: pa.NativeFile, path: str, *, is_whole: bool) -> int:

@@ -36,7 +36,7 @@ USAGE = Command(
             flags=("--by",),
             metavar="GROUP",
             meaning="what files are grouped by: holder, version, commit, operation, user, day, partition or size; "
-            "time: live and held bytes at each version",
+            "time: live and held bytes at each version; column: compressed bytes, from the footers of the live files",
         ),
         Option(
             flags=("--without",),

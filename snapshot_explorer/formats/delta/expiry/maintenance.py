@@ -71,8 +71,8 @@ class DeltaMaintenance(Maintenance):
 
     def file_check(self) -> FileCheck:
         # Early releases of delta-rs recorded the size 0 for each file.
-        return lambda file, is_whole: check_file(
-            self.storage, replace(file, size_bytes=file.size_bytes or None), is_whole=is_whole, kind="parquet"
+        return lambda file, reading: check_file(
+            self.storage, replace(file, size_bytes=file.size_bytes or None), reading, "parquet"
         )
 
     def named_files(self, listed: pa.Array) -> NamedFiles:

@@ -110,7 +110,7 @@ class DuckLakeMaintenance(Maintenance):
         return replace(data, missing_deletes=counted(of_deletes.gone), unchecked_files=counted(of_deletes.unknown))
 
     def file_check(self) -> FileCheck:
-        return lambda file, is_whole: check_file(self.log.storage, file, is_whole=is_whole, kind="parquet")
+        return lambda file, reading: check_file(self.log.storage, file, reading, "parquet")
 
 
 def _cleaned(path: str, modified: datetime | None, now: datetime) -> FileCleanUp:

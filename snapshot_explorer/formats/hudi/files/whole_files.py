@@ -1,9 +1,8 @@
 """Base files and log files that are read to check them."""
 
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.core.hints import Message
-from snapshot_explorer.formats.file_checks import CheckedFile, FileCheck, RecordedFile
-from snapshot_explorer.formats.files.whole_files import READ_BYTES, check_file
+from snapshot_explorer.formats.file_checks import CheckedFile, FileCheck, FileReading, RecordedFile
+from snapshot_explorer.formats.files.whole_files import check_file, without_footer
 from snapshot_explorer.formats.hudi.files.data_files import BaseFile
 from snapshot_explorer.formats.hudi.files.log_files import HudiLogFile, read_logs
 from snapshot_explorer.formats.hudi.metadata.history import HudiSource
@@ -20,12 +19,12 @@ def file_check(source: HudiSource) -> FileCheck:
     commits = dict(zip(logs.column("path").to_pylist(), logs.column("commits").to_pylist(), strict=True))
     fields = version_schema(source, source.versions[-1]).fields if source.versions else ()
 
-    def check(file: RecordedFile, is_whole: bool) -> CheckedFile:  # noqa: FBT001 - as FileCheck
+    def check(file: RecordedFile, reading: FileReading) -> CheckedFile:
         if file.path not in commits:
             is_orc = BaseFile(path=file.path, size_bytes=file.size_bytes, rows=file.rows).is_orc
-            return check_file(storage, file, is_whole=is_whole, kind="orc" if is_orc else "parquet")
-        if not is_whole:
-            return CheckedFile(skip_reason=Message("log files have no footer; ", READ_BYTES))
+            return check_file(storage, file, reading, "orc" if is_orc else "parquet")
+        if reading != "bytes":
+            return without_footer("log", reading)
         log = HudiLogFile(
             path=file.path,
             size_bytes=file.size_bytes,

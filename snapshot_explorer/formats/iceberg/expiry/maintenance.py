@@ -3,17 +3,20 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from typing import ClassVar
 
 import pyarrow as pa
 
 from snapshot_explorer.formats.capabilities import Erasure, Maintenance
 from snapshot_explorer.formats.expiry import Expiry, Presence, RetentionRule
-from snapshot_explorer.formats.file_checks import FileCheck
+from snapshot_explorer.formats.file_checks import CheckedFile, FileCheck, FileReading, RecordedFile
+from snapshot_explorer.formats.files.field_columns import FileField
 from snapshot_explorer.formats.files.whole_files import check_file
 from snapshot_explorer.formats.iceberg.expiry.orphans import clean_up, named_files
 from snapshot_explorer.formats.iceberg.expiry.presence import presence
 from snapshot_explorer.formats.iceberg.expiry.retention import expiry
+from snapshot_explorer.formats.iceberg.files.field_ids import IdRules, file_fields, id_rules
 from snapshot_explorer.formats.iceberg.metadata.branch_metadata import BranchMetadata
 from snapshot_explorer.formats.iceberg.metadata.schema import parse_schema
 from snapshot_explorer.formats.iceberg.scan.statistics import statistics_files
@@ -66,7 +69,18 @@ class IcebergMaintenance(Maintenance):
         return expiry(source, history, rule, lifetimes)
 
     def file_check(self) -> FileCheck:
-        return lambda file, is_whole: check_file(self.metadata.storage, file, is_whole=is_whole)
+        @cache
+        def rules() -> IdRules:
+            metadata = self.metadata.current()[0].metadata
+            return id_rules(metadata.properties, [parse_schema(raw) for _, raw in sorted(metadata.schemas.items())])
+
+        def check(file: RecordedFile, reading: FileReading) -> CheckedFile:
+            def fields_of(schema: pa.Schema, is_orc: bool) -> Sequence[FileField]:  # noqa: FBT001 - as FieldsOf
+                return file_fields(schema, rules(), file.path, by_position=not is_orc)
+
+            return check_file(self.metadata.storage, file, reading, fields_of=fields_of)
+
+        return check
 
     def presence(self, lifetimes: pa.Table, versions: Sequence[int]) -> Presence:
         source, history = self.metadata.having(versions)

@@ -97,7 +97,7 @@ class PaimonMaintenance(Maintenance):
         return {Layout(name).branch or MAIN: files for name, files in zip(names, paths, strict=True)}
 
     def file_check(self) -> FileCheck:
-        return file_check(self.metadata.storage)
+        return file_check(self.metadata.storage, self.metadata.schemas)
 
     def presence(self, lifetimes: pa.Table, versions: Sequence[int]) -> Presence:
         own = self.metadata
