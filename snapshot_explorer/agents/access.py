@@ -1,14 +1,14 @@
 """What a call of a tool may read, and for how long: the allowed folders, and the limits of the server."""
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from time import monotonic
 from typing import Any
 
 from snapshot_explorer.core.errors import InvalidArgumentError
-from snapshot_explorer.core.progress import StoppedError
+from snapshot_explorer.core.progress import Progress, StoppedError
 from snapshot_explorer.core.url_secrets import hide_url_secrets
 from snapshot_explorer.storage.allowed_roots import AllowedRoots, ConfinedOptions
 from snapshot_explorer.storage.location import LOCAL, parse_location
@@ -24,8 +24,7 @@ class CallLimits:
     size_bytes: int = 1 << 30
     """Bytes of data files that a call may read, by the metadata."""
     requests: int = 10_000
-    """Files and folders that a call may request from a store; not counted in the processes that read a lake of 100
-    tables or more."""
+    """Files and folders that a call may request from a store; not counted in processes for a lake of 100 tables."""
     text_letters: int = 500
     """Letters of one text from a table."""
     answer_bytes: int = 100_000
@@ -42,15 +41,20 @@ class CallLimits:
 
 
 class Access:
-    """The access of one call, whose time begins when this is created."""
+    """The access of one call, whose time begins when this is created. Listens to its progress."""
 
-    def __init__(self, roots: AllowedRoots, options: Mapping[str, Any] | None, limits: CallLimits) -> None:
-        self.roots = tuple(root.shown for root in roots.locations)
-        self.limits = limits
+    def __init__(
+        self,
+        roots: AllowedRoots,
+        options: Mapping[str, Any] | None,
+        limits: CallLimits,
+        report: Callable[[Progress], object] = bool,
+    ) -> None:
+        self.roots, self.limits = tuple(root.shown for root in roots.locations), limits
         self.requests = 0
         """The files and folders that were requested from a store."""
-        self._lock = threading.Lock()
-        self._stopped = threading.Event()
+        self._report = report
+        self._lock, self._stopped = threading.Lock(), threading.Event()
         self._until = monotonic() + limits.seconds
         self._options = ConfinedOptions(options or {}, replace(roots, check_stop=self._count_request))
         self._local_options = ConfinedOptions({}, replace(roots, check_stop=self.check_stop))
@@ -70,6 +74,14 @@ class Access:
         """Raise StoppedError if the call has ended, or a limit is reached."""
         if self._stopped.is_set() or monotonic() > self._until or self.requests > self.limits.requests:
             raise StoppedError
+
+    def show(self, progress: Progress) -> None:
+        """Report the progress, from any thread of the work."""
+        self.check_stop()
+        self._report(progress)
+
+    def clear(self) -> None:
+        """Report nothing: the answer follows."""
 
     def _count_request(self) -> None:
         with self._lock:

@@ -1,34 +1,34 @@
-"""One call of a tool: its answer or its error, with the evidence."""
+"""Calls of tools: the answer of one, and hints as calls, as `jupyter/spelling.py` spells them as lines."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
 from time import monotonic
 
+import orjson
+
 from snapshot_explorer.agents.access import Access
 from snapshot_explorer.agents.answers import UNTRUSTED, Answer, Reply, bounded_text, reply_of
-from snapshot_explorer.agents.spelling import tool_call, tool_text
 from snapshot_explorer.agents.tool import AgentTool, ToolRequest
 from snapshot_explorer.agents.tools import TOOLS
 from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotExplorerError
 from snapshot_explorer.core.hints import Hint, python_call, spell
-from snapshot_explorer.core.progress import Listener, StoppedError, listen, stop_with
+from snapshot_explorer.core.progress import StoppedError, listen, stop_with
+from snapshot_explorer.core.safe_text import sanitize
+from snapshot_explorer.core.url_secrets import hide_url_secrets
 from snapshot_explorer.history import history_of
 
 _MESSAGE_LETTERS = 2_000
+_MOST_LETTERS = 1_000
+"""Letters of an argument in a hint."""
 
 
-def answer_of(name: str, arguments: Mapping[str, object], access: Access, listener: Listener | None = None) -> Reply:
-    """Return the answer of a tool, or its error, as JSON values. Its long work ends when the call ends.
-
-    Args:
-        name: The name of the tool.
-        listener: Shows the progress of the work.
-    """
+def answer_of(name: str, arguments: Mapping[str, object], access: Access) -> Reply:
+    """Return the answer of a tool, or its error, as JSON values. Its long work ends when the call ends."""
     tool = next((item for item in TOOLS if item.name == name), None)
     call = partial(tool_call, tools=TOOLS, asked=arguments, tool=tool)
     spelled = partial(tool_text, tools=TOOLS, asked=arguments, tool=tool)
     began = monotonic()
-    listen(listener)
+    listen(access)
     stop_with(access.check_stop)
     try:
         if tool is None:
@@ -36,8 +36,7 @@ def answer_of(name: str, arguments: Mapping[str, object], access: Access, listen
         request = ToolRequest(access, tool.parse(arguments))
         answer = tool.run(request)
         costs = {"requests": access.requests, "seconds": round(monotonic() - began, 3)}
-        evidence = _evidence(tool, request, answer) | costs
-        return reply_of(answer, access.limits, evidence, call=call, spelled=spelled)
+        return reply_of(answer, access.limits, _evidence(tool, request, answer) | costs, call=call, spelled=spelled)
     except StoppedError:
         return stopped(access)
     except SnapshotExplorerError as error:
@@ -49,7 +48,7 @@ def answer_of(name: str, arguments: Mapping[str, object], access: Access, listen
 
 
 def _evidence(tool: AgentTool, request: ToolRequest, answer: Answer) -> dict[str, object]:
-    """Return which table and versions an answer is about, what it cost, and the Python that returns the same."""
+    """Return which table and versions an answer is about, and the Python that returns the same."""
     if answer.path:
         return {"table": answer.path, "format": None, "times": "", "python": answer.python}
     table, (verb, names) = request.table, next(iter(tool.calls.items()))
@@ -58,11 +57,10 @@ def _evidence(tool: AgentTool, request: ToolRequest, answer: Answer) -> dict[str
     hint = Hint(verb, {own_names.get(name, name): item for name, item in chosen.items()})
     branch = {"branch": request.arguments["branch"]} if "branch" in request.arguments else {}
     opening = python_call(Hint("open_table", {"path": table.path, **branch}))
-    past = history_of(table)
     return {
         "table": table.path,
         "format": table.format,
-        "times": past.span_text(answer.versions) if answer.versions else "",
+        "times": history_of(table).span_text(answer.versions) if answer.versions else "",
         "python": f"{opening}.{python_call(hint).removeprefix('table.')}",
     }
 
@@ -76,3 +74,67 @@ def stopped(access: Access) -> Reply:
 def _failure(kind: str, message: str, calls: Sequence[Mapping[str, object]] = ()) -> Reply:
     error = {"type": kind, "message": bounded_text(" ".join(message.split()), _MESSAGE_LETTERS)}
     return Reply({"error": error, "next_calls": list(calls), "untrusted": UNTRUSTED})
+
+
+def tool_call(
+    hint: Hint, tools: Sequence[AgentTool], *, asked: Mapping[str, object], tool: AgentTool | None = None
+) -> dict[str, object] | None:
+    """Return a hint as the call of a tool: `tool`, `arguments`, and the arguments that are `left_to_you`.
+
+    None if no tool makes the call, or it has not all of the arguments, or one is a name of a table with invisible
+    characters or of extreme length: a model would not repeat it as it is.
+
+    Args:
+        asked: The arguments of the call that is answered. A hint without a path is about the same table; a hint
+            without a verb repeats the call with further arguments.
+        tool: The tool that was called.
+    """
+    if any(_is_odd(value) for value in hint.arguments.values()):
+        return None
+    candidates = [(item, item.calls[hint.verb]) for item in tools if hint.verb in item.calls]
+    for item, names in [(tool, {})] if tool is not None and not hint.verb else candidates:
+        types = {name: schema["type"] for name, schema in item.parameters.items()}
+        arguments = {names.get(name, name): value for name, value in hint.arguments.items()}
+        if not arguments.keys() <= types.keys():
+            continue
+        if arguments.get("path") is ...:
+            del arguments["path"]
+        common = {name: asked[name] for name in ("path", "branch") if name in types and name in asked}
+        arguments = (common if hint.verb else dict(asked)) | arguments
+        if isinstance(path := arguments.get("path"), str):
+            arguments["path"] = hide_url_secrets(path)
+        typed = {name: _typed(arguments[name], kind) for name, kind in types.items() if name in arguments}
+        return {
+            "tool": item.name,
+            "arguments": {name: value for name, value in typed.items() if value is not ...},
+            "left_to_you": [name for name in types if typed.get(name, ... if name in item.required else None) is ...],
+        }
+    return None
+
+
+def tool_text(
+    hint: Hint, tools: Sequence[AgentTool], *, asked: Mapping[str, object], tool: AgentTool | None = None
+) -> str:
+    """Return a hint as the text of such a call; in Python if no tool makes it."""
+    call = tool_call(hint, tools, asked=asked, tool=tool)
+    if call is None:
+        return python_call(hint)
+    arguments = orjson.dumps(call["arguments"]).decode()
+    return f"{call['tool']} {arguments}" if hint.verb else arguments
+
+
+def _is_odd(value: object) -> bool:
+    if isinstance(value, list | tuple):
+        return any(map(_is_odd, value))
+    return isinstance(value, str) and (len(value) > _MOST_LETTERS or sanitize(value) != value)
+
+
+def _typed(value: object, kind: str) -> object:
+    """Return an argument in the type of its parameter: refs are texts, and one name is a list."""
+    if value is ... or (isinstance(value, Mapping | list | tuple) and any(part is ... for part in value)):
+        return ...
+    if kind == "array":
+        return [str(part) for part in value] if isinstance(value, list | tuple) else [str(value)]
+    if kind == "string" and not isinstance(value, str):
+        return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+    return value

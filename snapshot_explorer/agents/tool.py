@@ -1,7 +1,7 @@
-"""The record of a tool, and one call of it; the server and the spelling of hints read them."""
+"""The record of a tool with its schemas, and one call of it."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import cached_property
 from typing import Any
 
@@ -17,22 +17,24 @@ Schema = Mapping[str, Any]
 _MOST_LETTERS = 20_000
 """The maximum number of letters of an argument."""
 _TYPES = {"string": str, "integer": int, "array": list, "object": dict}
-_TEXT: Schema = {"type": "string"}
-_OBJECT: Schema = {"type": "object"}
-_NUMBER: Schema = {"type": ["number", "null"]}
-_TEXTS: Schema = {"type": "array", "items": _TEXT}
 
 
-def _described(schema: Schema, description: str) -> Schema:
-    return {**schema, "description": description}
+def _schema(meaning: str, kind: object = "string", **more: object) -> Schema:
+    return {"type": kind, **more, "description": meaning}
 
 
-def _closed(properties: Schema) -> Schema:
+def _texts(meaning: str) -> Schema:
+    return _schema(meaning, "array", items={"type": "string"})
+
+
+def _record(**properties: Schema) -> Schema:
     return {"type": "object", "properties": properties, "required": list(properties)}
 
 
 _REF = "17, latest, latest~2 (two back), 17^ (the one before), tag:v1, @2026-11-01T12:00 (UTC), @2h, @yesterday"
-_MEANINGS = {
+_TABLES = 'the path of each table by its name in the query, such as {"orders": "/data/orders"}'
+_BY = "holder (without it), version, commit, operation, user, day, partition, size, time, or column (from footers)"
+_TEXT_PARAMETERS = {
     "path": "the folder or URL of a table, or above tables for a tool about many; find_tables lists those allowed",
     "branch": "the branch of the table; the main one without it",
     "version": f"the version; the newest without it: {_REF}",
@@ -40,13 +42,9 @@ _MEANINGS = {
     "b": "the version after the changes; latest without it",
     "between": "only these versions, as A..B, such as 5..12 or @yesterday..",
     "where": "a condition on the rows in DuckDB's SQL, such as order_id = 42 or amount < 0",
-    "key": "the columns that identify a row; the primary key without it",
-    "columns": "only these columns; all without it",
     "since": "only commits from this time on: 1d, 3h, yesterday, 2026-11-01 03:00",
     "until": "only commits up to this time",
     "at": "the tables as they were at this time; now without it",
-    "depth": "the levels of folders to search; 3 without it",
-    "limit": "the most commits",
     "kind": "append, overwrite, compact, delete, update, merge, schema or restore",
     "user": "only commits whose user contains this text",
     "text": "only commits whose recorded details contain this text",
@@ -54,49 +52,53 @@ _MEANINGS = {
     "good": "a version where it does not hold; the earliest without it",
     "bad": "a later version where it holds; the newest without it",
     "query": "one SELECT, WITH, FROM, DESCRIBE or EXPLAIN",
-    "tables": 'the path of each table by its name in the query, such as {"orders": "/data/orders"}',
-    "by": "holder (without it), version, commit, operation, user, day, partition, size, time (growth), or column "
-    "(reads a footer per live file)",
+    "by": _BY,
     "to_free": "find the mildest expiry that frees this, such as 5 GB",
     "undo": "the version whose commit alone is undone; in place of to",
     "to": "the version whose rows are put back; in place of undo",
 }
-_INTEGER: Schema = {"type": "integer"}
-_NAMES: Schema = {"type": "object", "additionalProperties": _TEXT}
-_KINDS = {"key": _TEXTS, "columns": _TEXTS, "tables": _NAMES, "depth": _INTEGER, "limit": _INTEGER}
 PARAMETERS: Mapping[str, Schema] = {
-    name: _described(_KINDS.get(name, _TEXT), meaning) for name, meaning in _MEANINGS.items()
+    **{name: _schema(meaning) for name, meaning in _TEXT_PARAMETERS.items()},
+    "key": _texts("the columns that identify a row; the primary key without it"),
+    "columns": _texts("only these columns; all without it"),
+    "tables": _schema(_TABLES, "object", additionalProperties={"type": "string"}),
+    "depth": _schema("the levels of folders to search; 3 without it", "integer"),
+    "limit": _schema("the most commits", "integer"),
 }
 """The schemas of all parameters. A name means the same in each tool."""
-_EVIDENCE = {
-    "table": _described(_TEXT, "the location of the table or the lake"),
-    "format": _described({"type": ["string", "null"]}, "the format of the table"),
-    "versions": _described({"type": "array"}, "the version looked at, or the first and the last of them"),
-    "times": _described(_TEXT, "these versions with their commit times in UTC"),
-    "read": _described(_OBJECT, "files, rows, bytes and versions that were read, where they are known"),
-    "requests": _described(_NUMBER, "files and folders requested from a store; 0 on a local disk, null: not counted"),
-    "seconds": _NUMBER,
-    "python": _described(_TEXT, "the Python call that returns the same"),
-    "not_checked": _described(_TEXTS, "what was not looked at, or is uncertain: never report it as fine"),
-}
-_REACHED = _described(_TEXTS, "the limits that cut this answer; ask for less, or in parts")
-_CALL = {
-    "tool": _TEXT,
-    "arguments": _OBJECT,
-    "left_to_you": _described(_TEXTS, "arguments that are still needed"),
-}
-OUTPUT_SCHEMA = _closed(
-    {
-        "answer": _described(_TEXT, "the answer in a few sentences"),
-        "facts": _described(_OBJECT, "single facts by their names"),
-        "statements": _described(_TEXTS, "SQL that a person may run, in order; exact, and never run here"),
-        "rows": _described({"type": "array", "items": _OBJECT}, "what the description of the tool calls rows"),
-        "rows_total": _described(_NUMBER, "the number of all rows, if rows has only the first; null: unknown"),
-        "evidence": _closed(_EVIDENCE),
-        "limits": _closed({item.name: _NUMBER for item in fields(CallLimits)} | {"reached": _REACHED}),
-        "next_calls": _described({"type": "array", "items": _closed(_CALL)}, "what to call next, best first"),
-        "untrusted": _TEXT,
-    }
+
+_NUMBER = ["number", "null"]
+OUTPUT_SCHEMA = _record(
+    answer=_schema("the answer in a few sentences"),
+    facts=_schema("single facts by their names", "object"),
+    statements=_texts("SQL that a person may run, in order; exact, and never run here"),
+    rows=_schema("what the description of the tool calls rows", "array", items={"type": "object"}),
+    rows_total=_schema("the number of all rows, if rows has only the first; null: unknown", _NUMBER),
+    evidence=_record(
+        table=_schema("the location of the table or the lake"),
+        format=_schema("the format of the table", ["string", "null"]),
+        versions=_schema("the version looked at, or the first and the last of them", "array"),
+        times=_schema("these versions with their commit times in UTC"),
+        read=_schema("files, rows, bytes and versions that were read, where they are known", "object"),
+        requests=_schema("files and folders requested from a store; 0 on a local disk, null: not counted", _NUMBER),
+        seconds=_schema("the time that the call took", _NUMBER),
+        python=_schema("the Python call that returns the same"),
+        not_checked=_texts("what was not looked at, or is uncertain: never report it as fine"),
+    ),
+    limits=_record(
+        **{item.name: {"type": _NUMBER} for item in fields(CallLimits)},
+        reached=_texts("the limits that cut this answer; ask for less, or in parts"),
+    ),
+    next_calls=_schema(
+        "what to call next, best first",
+        "array",
+        items=_record(
+            tool=_schema("the tool"),
+            arguments=_schema("its arguments", "object"),
+            left_to_you=_texts("arguments that are still needed"),
+        ),
+    ),
+    untrusted=_schema("what comes from tables"),
 )
 """The JSON schema of all answers."""
 
@@ -105,13 +107,9 @@ class ToolRequest:
     """One call of a tool."""
 
     def __init__(self, access: Access, arguments: Mapping[str, Any]) -> None:
-        self.access = access
-        self.arguments = arguments
-
-    @property
-    def chosen(self) -> dict[str, Any]:
+        self.access, self.arguments = access, arguments
+        self.chosen = {name: item for name, item in arguments.items() if name not in ("path", "branch")}
         """The arguments that are about the table that is open."""
-        return {name: item for name, item in self.arguments.items() if name not in ("path", "branch")}
 
     @cached_property
     def table(self) -> Table:
@@ -123,40 +121,29 @@ class ToolRequest:
         return open_table(path, branch=branch, storage_options=self.access.options_for(path))
 
 
-@dataclass(frozen=True, slots=True)
 class AgentTool:
-    """A tool."""
+    """A tool: a function, whose name is the tool's and whose docstring a model reads before its first call."""
 
-    run: Callable[[ToolRequest], Answer]
-    """Answers a call. Its name is the tool's; its docstring is what a model reads before its first call."""
-    calls: Mapping[str, Mapping[str, str]]
-    """The public calls that it makes, by their verbs in hints, each with the parameters that have other names here.
-    The first is the call that its evidence names."""
-    required: tuple[str, ...]
-    """The names of the parameters that it needs."""
-    optional: tuple[str, ...]
-    """The names of its other parameters."""
+    def __init__(
+        self, run: Callable[[ToolRequest], Answer], calls: Mapping[str, Mapping[str, str]], arguments: str
+    ) -> None:
+        """Describe a function that answers calls.
 
-    @property
-    def name(self) -> str:
-        """Its name."""
-        return self.run.__name__
-
-    @property
-    def use(self) -> str:
-        """When to use it, what comes back, and what it costs."""
-        return " ".join((self.run.__doc__ or "").split())
-
-    @property
-    def parameters(self) -> Mapping[str, Schema]:
-        """The schemas of its parameters."""
-        return {name: PARAMETERS[name] for name in (*self.required, *self.optional)}
-
-    @property
-    def input_schema(self) -> Schema:
-        """The JSON schema of its arguments."""
-        properties, required = self.parameters, list(self.required)
-        return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+        Args:
+            calls: The public calls that it makes, by their verbs in hints, each with the parameters that have other
+                names here. The first is the call that its evidence names.
+            arguments: The names of its parameters, with a question mark behind those that it can do without.
+        """
+        self.run, self.calls = run, calls
+        self.name, self.use = run.__name__, " ".join((run.__doc__ or "").split())
+        self.required = [name for name in arguments.split() if not name.endswith("?")]
+        self.parameters = {name: PARAMETERS[name] for name in arguments.replace("?", "").split()}
+        self.input_schema: Schema = {
+            "type": "object",
+            "properties": self.parameters,
+            "required": self.required,
+            "additionalProperties": False,
+        }
 
     def parse(self, arguments: Mapping[str, object]) -> Mapping[str, object]:
         """Return arguments that were checked, without nulls. Raises InvalidArgumentError."""
@@ -173,11 +160,10 @@ class AgentTool:
 
 
 def _check(name: str, item: Any) -> None:
-    kind = PARAMETERS[name]["type"]
+    kind, meaning = PARAMETERS[name]["type"], PARAMETERS[name]["description"]
     texts = [*item, *item.values()] if isinstance(item, dict) else item if isinstance(item, list) else [str(item)]
     if type(item) is not _TYPES[kind] or not all(isinstance(text, str) for text in texts):
         kind = f"{kind} of strings" if kind in ("array", "object") else kind
-        meaning = PARAMETERS[name]["description"]
         raise InvalidArgumentError(f"{name} must be of the type {kind}, got {brief_repr(item)}: {meaning}.")
     if any(len(text) > _MOST_LETTERS for text in texts):
         raise InvalidArgumentError(f"{name} must have at most {_MOST_LETTERS:,} letters.")

@@ -442,26 +442,21 @@ def repair_plan(request: ToolRequest) -> Answer:
     )
 
 
-TOOLS: Sequence[AgentTool] = (
-    AgentTool(find_tables, {"find_tables": {}}, (), ("path", "depth")),
-    AgentTool(lake_overview, {"open_lake": {}, "lake.overview": {}}, ("path",), ("since", "at")),
-    AgentTool(describe_table, {"table.at": {"ref": "version"}, "open_table": {}}, ("path",), ("version", "branch")),
-    AgentTool(
-        history,
-        {"table.history": {}},
-        ("path",),
-        ("between", "limit", "kind", "user", "since", "until", "text", "branch"),
-    ),
-    AgentTool(find_anomalies, {"table.anomalies": {}}, ("path",), ("columns", "between", "branch")),
-    AgentTool(compare, {"table.compare": {}}, ("path", "a"), ("b", "branch")),
-    AgentTool(changed_rows, {"table.diff_rows": {}}, ("path", "a"), ("b", "key", "columns", "where", "branch")),
-    AgentTool(blame, {"table.blame": {}}, ("path", "where"), ("key", "columns", "between", "branch")),
-    AgentTool(bisect, {"table.bisect": {}}, ("path", "condition"), ("good", "bad", "branch")),
-    AgentTool(trace, {"table.trace": {}}, ("path", "where"), ("branch",)),
-    AgentTool(sql, {}, ("query", "tables"), ()),
-    AgentTool(health, {"table.health": {"ref": "version"}}, ("path",), ("version", "branch")),
-    AgentTool(usage, {"table.usage": {}}, ("path",), ("by", "to_free", "branch")),
-    AgentTool(repair_plan, {"table.repair": {}}, ("path",), ("undo", "to", "where", "key", "branch")),
+TOOLS = (
+    AgentTool(find_tables, {"find_tables": {}}, "path? depth?"),
+    AgentTool(lake_overview, {"open_lake": {}, "lake.overview": {}}, "path since? at?"),
+    AgentTool(describe_table, {"table.at": {"ref": "version"}, "open_table": {}}, "path version? branch?"),
+    AgentTool(history, {"table.history": {}}, "path between? limit? kind? user? since? until? text? branch?"),
+    AgentTool(find_anomalies, {"table.anomalies": {}}, "path columns? between? branch?"),
+    AgentTool(compare, {"table.compare": {}}, "path a b? branch?"),
+    AgentTool(changed_rows, {"table.diff_rows": {}}, "path a b? key? columns? where? branch?"),
+    AgentTool(blame, {"table.blame": {}}, "path where key? columns? between? branch?"),
+    AgentTool(bisect, {"table.bisect": {}}, "path condition good? bad? branch?"),
+    AgentTool(trace, {"table.trace": {}}, "path where branch?"),
+    AgentTool(sql, {}, "query tables"),
+    AgentTool(health, {"table.health": {"ref": "version"}}, "path version? branch?"),
+    AgentTool(usage, {"table.usage": {}}, "path by? to_free? branch?"),
+    AgentTool(repair_plan, {"table.repair": {}}, "path undo? to? where? key? branch?"),
 )
 
 INSTRUCTIONS = (

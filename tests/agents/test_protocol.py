@@ -18,7 +18,7 @@ from tests.inner.agents import TOOLS, CallLimits, allowed_roots
 mcp = pytest.importorskip("mcp")
 import anyio  # noqa: E402 - comes with the SDK
 
-from tests.inner.agents_server import make_server  # noqa: E402 - needs the SDK
+from tests.inner.agents_server import AgentServer  # noqa: E402 - needs the SDK
 
 COMMAND = [sys.executable, "-m", "snapshot_explorer", "mcp"]
 
@@ -63,7 +63,7 @@ def check(seen):
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 def test_in_memory(lake, mode):
     async def run():
-        server = make_server(allowed_roots([str(lake)]), options=None, limits=CallLimits())
+        server = AgentServer(allowed_roots([str(lake)]), options=None, limits=CallLimits())
         async with mcp.Client(server, mode=mode) as client:
             assert client.server_info.name == "snapshot-explorer"
             return await session(client, lake)
@@ -121,7 +121,7 @@ def test_a_call_that_takes_too_long_is_stopped_and_says_so(lake):
     slow = "select count(*) from o a, o b, o c, o d, o e, o f, o g where a.amount + b.amount + g.amount < 0"
 
     async def run():
-        server = make_server(allowed_roots([str(lake)]), options=None, limits=CallLimits(seconds=1))
+        server = AgentServer(allowed_roots([str(lake)]), options=None, limits=CallLimits(seconds=1))
         async with mcp.Client(server) as client:
             answer = await client.call_tool("sql", {"query": slow, "tables": {"o": f"{lake}/orders"}})
             again = await client.call_tool("history", {"path": f"{lake}/orders"})
@@ -136,7 +136,7 @@ def test_a_call_that_takes_too_long_is_stopped_and_says_so(lake):
 def test_rows_that_an_answer_leaves_out_are_in_its_resource(lake):
     async def run():
         limits = CallLimits(rows=3, resource_rows=30)
-        server = make_server(allowed_roots([str(lake)]), options=None, limits=limits)
+        server = AgentServer(allowed_roots([str(lake)]), options=None, limits=limits)
         async with mcp.Client(server) as client:
             call = {"query": "select * from o order by order_id", "tables": {"o": f"{lake}/orders"}}
             answer = await client.call_tool("sql", call)
@@ -154,7 +154,7 @@ def test_resources_expire(lake, monkeypatch):
     from snapshot_explorer.agents import server
 
     async def run():
-        own = make_server(allowed_roots([str(lake)]), options=None, limits=CallLimits())
+        own = AgentServer(allowed_roots([str(lake)]), options=None, limits=CallLimits())
         async with mcp.Client(own) as client:
             links = []
             for _ in range(3):
@@ -181,7 +181,7 @@ def test_a_call_that_the_client_cancels_ends(lake, monkeypatch):
     slow = "select count(*) from range(1000000) a, range(1000000) b, o where a.range + b.range + amount < 0"
 
     async def run():
-        own = make_server(allowed_roots([str(lake)]), options=None, limits=CallLimits())
+        own = AgentServer(allowed_roots([str(lake)]), options=None, limits=CallLimits())
         async with mcp.Client(own) as client:
             with anyio.move_on_after(1) as scope:
                 await client.call_tool("sql", {"query": slow, "tables": {"o": f"{lake}/orders"}})
@@ -204,7 +204,7 @@ def test_progress_reaches_the_client(lake, monkeypatch):
         seen.append((done, total, message))
 
     async def run():
-        server = make_server(allowed_roots([str(lake)]), options=None, limits=CallLimits())
+        server = AgentServer(allowed_roots([str(lake)]), options=None, limits=CallLimits())
         async with mcp.Client(server) as client:
             await client.call_tool("find_tables", {}, progress_callback=note)
 
@@ -223,11 +223,11 @@ def test_without_the_sdk_the_message_says_what_to_install(monkeypatch, lake, cap
     from tests.inner.terminal import main
 
     monkeypatch.delitem(sys.modules, "snapshot_explorer.agents.server", raising=False)
-    monkeypatch.setitem(sys.modules, "mcp", None)
+    monkeypatch.setitem(sys.modules, "mcp.server.mcpserver", None)
 
     assert main(["mcp", "--allow", str(lake)]) == 2
     assert "pip install 'snapshot-explorer[mcp]'" in capsys.readouterr().err
 
 
 def test_the_server_has_the_version_of_the_package(lake):
-    assert make_server(allowed_roots([str(lake)]), options=None, limits=CallLimits()).version == __version__
+    assert AgentServer(allowed_roots([str(lake)]), options=None, limits=CallLimits()).version == __version__

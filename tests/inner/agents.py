@@ -2,7 +2,6 @@
 
 from snapshot_explorer.agents.access import Access, CallLimits, allowed_roots
 from snapshot_explorer.agents.answers import Answer, reply_of
-from snapshot_explorer.agents.calls import answer_of
-from snapshot_explorer.agents.spelling import tool_call, tool_text
+from snapshot_explorer.agents.calls import answer_of, tool_call, tool_text
 from snapshot_explorer.agents.tool import OUTPUT_SCHEMA
 from snapshot_explorer.agents.tools import INSTRUCTIONS, TOOLS

@@ -1,3 +1,3 @@
 """The names of the module of `agents` that needs the SDK."""
 
-from snapshot_explorer.agents.server import make_server
+from snapshot_explorer.agents.server import AgentServer
