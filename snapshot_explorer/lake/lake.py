@@ -11,7 +11,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from snapshot_explorer.analysis.checks import CheckResult, check_settings, check_table, matches
-from snapshot_explorer.analysis.usage import check_price
+from snapshot_explorer.analysis.usage import Price, checked_prices
 from snapshot_explorer.core.errors import (
     InvalidArgumentError,
     SnapshotExplorerError,
@@ -268,22 +268,22 @@ class Lake(Shown):
         }
         return diff_frame(concurrently(named, lambda name: diff_row(name, a, b, keys), what="Comparing tables"), a, b)
 
-    def usage(self, *, price: float | None = None) -> Frame:
+    def usage(self, *, price: Price | None = None) -> Frame:
         """Return LAKE_USAGE: the bytes that each table holds, the largest first; live, and held by older versions.
 
         Of each table the whole history is read, as by `Table.usage`, which says more of one table. A table that cannot
         be read is a row with its problem.
 
         Args:
-            price: The price per GB (10^9 bytes) and month; adds the column `cost_per_month`.
+            price: As for `Table.usage`: adds columns of costs.
 
         Raises:
             InvalidArgumentError: The lake is viewed at an earlier time, or the price is not a number of 0 or more.
         """
-        check_price(price)
+        prices = checked_prices(price)
         self._check_is_now("usage is what is held now")
         read = self._each_at_one_instant(lambda entry: usage_row(entry.open()), what="Reading usage")
-        return usage_frame([(entry.name, row) for entry, row in read], self.name, price)
+        return usage_frame([(entry.name, row) for entry, row in read], self.name, prices)
 
     def trace(self, where: str, columns: ColumnNames | None = None) -> LakeTrace:
         """Return where rows of a condition still exist, in all tables: versions, branches, changelogs, any file.

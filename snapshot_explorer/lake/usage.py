@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from snapshot_explorer.analysis.usage import with_cost
+from snapshot_explorer.analysis.usage import with_costs
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.core import frames
 from snapshot_explorer.core.errors import SnapshotExplorerError
@@ -14,7 +14,7 @@ from snapshot_explorer.core.text import format_size, pluralize
 from snapshot_explorer.results import Frame, non_empty_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from snapshot_explorer.table import Table
 
@@ -31,7 +31,7 @@ def usage_row(table: Table) -> dict[str, object]:
 
 
 def usage_frame(
-    results: Iterable[tuple[str, dict[str, object] | SnapshotExplorerError]], name: str, price: float | None
+    results: Iterable[tuple[str, dict[str, object] | SnapshotExplorerError]], name: str, prices: Mapping[str, float]
 ) -> Frame:
     """Return LAKE_USAGE, the tables that hold most first, then those that could not be read."""
     rows = [
@@ -40,10 +40,10 @@ def usage_frame(
     ]
     table = pa.Table.from_pylist(rows, frames.LAKE_USAGE)
     table = table.take(pc.sort_indices(table, [("size_bytes", "descending"), ("name", "ascending")]))
-    drawn = non_empty_columns(table)
-    if price is not None:
-        table, drawn = with_cost(table, price), (*drawn, "cost_per_month")
-    return Frame(table, title=f"Usage of {name}", noun="tables", drawn=drawn, limit=len(table), notes=_notes(table))
+    drawn, notes = non_empty_columns(table), _notes(table)
+    table, costs = with_costs(table, prices)
+    shown = (*drawn, *costs)
+    return Frame(table, title=f"Usage of {name}", noun="tables", drawn=shown, limit=len(table), notes=notes)
 
 
 def _notes(table: pa.Table) -> tuple[str, ...]:

@@ -44,7 +44,7 @@ from snapshot_explorer.analysis.rows import (
     duplicate_key_versions,
     trace,
 )
-from snapshot_explorer.analysis.usage import Usage, usage_of
+from snapshot_explorer.analysis.usage import Price, Usage, usage_of
 from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotExplorerError
 from snapshot_explorer.core.hints import Hint, Message, join
 from snapshot_explorer.core.refs import Ref, RefLike, is_newest_state, parse_ref
@@ -428,7 +428,7 @@ class Table(VersionedTable, Shown):
         *,
         without: RefLike | Sequence[RefLike] | None = None,
         to_free: int | str | None = None,
-        price: float | None = None,
+        price: Price | None = None,
         everything: bool = False,
         where: Sequence[str] | str | None = None,
     ) -> Usage:
@@ -451,7 +451,9 @@ class Table(VersionedTable, Shown):
             to_free: Bytes, or text such as `1.5 GB`: `expiry` of the result keeps the most of the newest versions of
                 what frees at least as much, with the call of `retention` and the engine's command. Reads what
                 `retention` reads.
-            price: Per GB (10^9 bytes) and month: adds a column `cost_per_month`.
+            price: Per GB (10^9 bytes) and month: adds a column `cost_per_month`. Or a dict with `gb_month`, and with
+                prices of 1,000 requests, `read` (GET) and `write` (PUT), in which stores bill them: adds `cost_to_read`
+                and `cost_to_write` of one request per file; with `time`, reading is of the files that `where` reads.
             everything: Also count all other files in the table's folder, which costs what `orphans` costs: `summary`
                 has a row for each kind of metadata, deletion vectors, delete files, change data, orphaned files older
                 than three days, and younger ones.

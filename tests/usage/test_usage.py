@@ -433,7 +433,16 @@ def test_a_price_adds_the_cost_of_each_row(scenario):
 
     assert [row["cost_per_month"] for row in rows] == pytest.approx([row["size_bytes"] * 2e-9 for row in rows])
     assert "cost_per_month" not in table.usage().groups.column_names
-    for price in (-1, "1", True, float("nan")):
+    prices = {"write": 5, "read": 0.5}
+    for row in (*table.usage(price=prices).groups.to_dict(), *table.usage(price=prices).summary.to_dict()):
+        assert (row["cost_to_read"], row["cost_to_write"]) == (row["files"] * 0.0005, row["files"] * 0.005)
+        assert "cost_per_month" not in row
+    read = table.usage("time", where="id > 0", price=prices).groups
+    assert [row["cost_to_read"] for row in read.to_dict()] == [row["read_files"] * 0.0005 for row in read.to_dict()]
+    assert "cost_to_read" in read.drawn
+    with pytest.raises(InvalidArgumentError, match="price has gb_month, read, write, got 'get'"):
+        table.usage(price={"get": 1})
+    for price in (-1, "1", True, float("nan"), {"read": "1"}):
         with pytest.raises(InvalidArgumentError, match="price must be a number of 0 or more"):
             table.usage(price=price)
     for size in (-1, "much", 1.5, True):

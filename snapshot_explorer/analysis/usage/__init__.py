@@ -3,6 +3,7 @@
 Computed from `history/lifetimes`, each file once. What the engine's own expiry would delete is in `analysis/retention`.
 """
 
-from snapshot_explorer.analysis.usage.report import BY, Usage, check_price, usage_of, with_cost
+from snapshot_explorer.analysis.usage.costs import Price, checked_prices, with_costs
+from snapshot_explorer.analysis.usage.report import BY, Usage, usage_of
 
-__all__ = ["BY", "Usage", "check_price", "usage_of", "with_cost"]
+__all__ = ["BY", "Price", "Usage", "checked_prices", "usage_of", "with_costs"]

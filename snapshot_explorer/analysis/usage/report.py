@@ -1,7 +1,6 @@
 """`Usage`: who holds the bytes of a table, and what would be freed without some of them."""
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import partial
@@ -12,6 +11,7 @@ import pyarrow as pa
 
 from snapshot_explorer.analysis.usage.beside import rows_beside
 from snapshot_explorer.analysis.usage.columns import by_column
+from snapshot_explorer.analysis.usage.costs import Price, checked_prices, with_costs
 from snapshot_explorer.analysis.usage.freeing import FreeingExpiry, expiry_that_frees, parse_size
 from snapshot_explorer.analysis.usage.groups import (
     ONLY_OLDER,
@@ -26,14 +26,12 @@ from snapshot_explorer.analysis.usage.groups import (
 from snapshot_explorer.analysis.usage.holders import Holders, read_holders
 from snapshot_explorer.analysis.usage.over_time import over_time
 from snapshot_explorer.analysis.usage.removal import Removal, removal_of
-from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.value_text import format_total_size
 from snapshot_explorer.core import frames
 from snapshot_explorer.core.errors import InvalidArgumentError
 from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.core.records import gaps_note
 from snapshot_explorer.core.refs import RefLike
-from snapshot_explorer.core.refs.records import brief_repr
 from snapshot_explorer.core.shown import Shown
 from snapshot_explorer.core.text import pluralize
 from snapshot_explorer.history import History
@@ -52,12 +50,6 @@ _GROUPS: MappingProxyType[str, tuple[str, Callable[[Holders], Grouped]]] = Mappi
         "column": ("columns", by_column),
         "time": ("versions", over_time),
     }
-)
-_GB = 1e9
-_COST = pa.field(
-    "cost_per_month",
-    pa.float64(),
-    metadata={"meaning": "size_bytes at the price that was passed; null if the size is unknown"},
 )
 _OF_READS = frozenset(
     ("version", "committed_at", "kind", "operation", "live_files", "live_bytes", "read_files", "read_bytes")
@@ -112,7 +104,7 @@ def usage_of(
     by: str,
     without: RefLike | Sequence[RefLike] | None,
     to_free: int | str | None,
-    price: float | None,
+    price: Price | None,
     everything: bool,
     where: Sequence[str] | str | None,
 ) -> Usage:
@@ -121,7 +113,7 @@ def usage_of(
     if where is not None and by != "time":
         raise InvalidArgumentError(Message("where is counted at each version: use ", Hint("", {"by": "time"}), "."))
     conditions = () if where is None else where if isinstance(where, list | tuple) else (where,)
-    check_price(price)
+    prices = checked_prices(price)
     needed = None if to_free is None else parse_size(to_free)
     holders = read_holders(history)
     files = holders.files
@@ -138,9 +130,9 @@ def usage_of(
         name=history.name,
         version=newest,
         by=by,
-        summary=_frame(summary, price, title=f"Usage of {history.name}", noun="kinds of holders", unread=unread),
+        summary=_frame(summary, prices, title=f"Usage of {history.name}", noun="kinds of holders", unread=unread),
         groups=_frame(
-            groups, price, title=f"Usage of {history.name} by {by}", noun=noun, unread=(*unread, *unread_commits)
+            groups, prices, title=f"Usage of {history.name} by {by}", noun=noun, unread=(*unread, *unread_commits)
         ),
         removal=None if without is None else removal_of(history, holders, without),
         expiry=None if needed is None else expiry_that_frees(history, needed, len(files.plain)),
@@ -156,28 +148,13 @@ def _check_by(by: str) -> None:
         raise InvalidArgumentError(f"by must be one of {', '.join(BY)}, got {by!r}.{hint}")
 
 
-def check_price(price: object) -> None:
-    """Raise InvalidArgumentError unless a price is a number of 0 or more, or None."""
-    if price is None or (isinstance(price, int | float) and not isinstance(price, bool) and 0 <= price < math.inf):
-        return
-    raise InvalidArgumentError(f"price must be a number of 0 or more, per GB and month, got {brief_repr(price)}.")
-
-
-def _frame(rows: pa.Table, price: float | None, *, title: str, noun: str, unread: tuple[str, ...]) -> Frame:
-    """Return USAGE as a frame, with what could not be read as notes; with a price, also the cost of each row."""
+def _frame(rows: pa.Table, prices: Mapping[str, float], *, title: str, noun: str, unread: tuple[str, ...]) -> Frame:
+    """Return USAGE as a frame, with what could not be read as notes; with prices, also the costs of each row."""
     drawn = {"group", *non_empty_columns(rows)}
     drawn = drawn & _OF_READS if "read_files" in drawn else drawn
-    if price is not None:
-        rows = with_cost(rows, price)
-        drawn.add(_COST.name)
-    return Frame(
-        rows, title=title, noun=noun, drawn=tuple(name for name in rows.column_names if name in drawn), notes=unread
-    )
-
-
-def with_cost(rows: pa.Table, price: float) -> pa.Table:
-    """Return rows with the column `cost_per_month` of their `size_bytes`, at a price per GB and month."""
-    return rows.append_column(_COST, pc.divide(pc.multiply(rows["size_bytes"].cast(pa.float64()), float(price)), _GB))
+    rows, costs = with_costs(rows, prices)
+    shown = tuple(name for name in rows.column_names if name in drawn.union(costs))
+    return Frame(rows, title=title, noun=noun, drawn=shown, notes=unread)
 
 
 def _notes(history: History, holders: Holders, *, everything: bool) -> list[str]:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from snapshot_explorer.analysis.usage import Price
 from snapshot_explorer.jupyter.command import Argument, Arguments, Invocation, Option
 from snapshot_explorer.jupyter.usage_error import UsageError
 from snapshot_explorer.jupyter.variables import dict_variables
@@ -139,16 +140,20 @@ def dict_of(invocation: Invocation, option: str) -> Mapping[str, Any] | None:
     )
 
 
-def price_of(arguments: Arguments) -> float | None:
-    """Return the value of --price as a number; None without it.
+def price_of(arguments: Arguments) -> Price | None:
+    """Return the value of --price as a number, or as numbers by their names; None without it.
 
     Raises:
         UsageError: It is not a number.
     """
     text = arguments.get("price")
+    if text is None:
+        return None
     try:
-        return None if text is None else float(text)
+        named = [part.split("=") for part in text.split(",")]
+        return {name: float(price) for name, price in named} if "=" in text else float(text)
     except ValueError:
         raise UsageError(
-            f"--price must be a number, got {text}. Pass the price per GB and month: --price 0.02."
+            f"--price must be a number, got {text}. Pass the price per GB and month: --price 0.02; or more: --price "
+            "gb_month=0.02,read=0.0004,write=0.005."
         ) from None

@@ -29,7 +29,7 @@ USAGE = Command(
         "%snapshot usage",
         "%snapshot usage --by version",
         "%snapshot usage --without 1..8 --without tag:v1",
-        "%snapshot usage --to-free 50kB --price 0.02",
+        "%snapshot usage --to-free 50kB --price gb_month=0.02,read=0.0004",
     ),
     options=(
         Option(
@@ -50,7 +50,12 @@ USAGE = Command(
             metavar="SIZE",
             meaning="the mildest expiry that frees at least this, such as 500MB, with the engine's command",
         ),
-        Option(flags=("--price",), metavar="P", meaning="add the cost of each row, at a price per GB and month"),
+        Option(
+            flags=("--price",),
+            metavar="P",
+            meaning="add the cost of each row, at a price per GB and month; or gb_month=P,read=P,write=P, where "
+            "read and write are per 1,000 requests",
+        ),
         Option(
             flags=("--everything",),
             meaning="also count all other files by kind, such as metadata: lists every folder",

@@ -19,7 +19,7 @@ def _usage(usage: Usage) -> Drawing:
     if usage.expiry is not None:
         parts += _expiry_parts(usage.expiry)
     rows = usage.summary.to_arrow()
-    shown = [name for name in ("group", "files", "size_bytes", "cost_per_month") if name in rows.column_names]
+    shown = [name for name in rows.column_names if name in ("group", "files", "size_bytes") or name[:5] == "cost_"]
     parts += [Grid(rows.select(shown), noun="kinds of holders"), Line(f"By {usage.by}:")]
     parts += drawing_of(usage.groups).parts
     parts += [Line(note) for note in usage.notes]
