@@ -1,6 +1,7 @@
 """The groups of `Table.usage`: by holder and version, and by attributes of the commits that added the files."""
 
 from collections.abc import Sequence
+from typing import get_args
 
 import numpy as np
 import pyarrow as pa
@@ -35,12 +36,7 @@ def summary_rows(holders: Holders) -> list[dict[str, object]]:
     newest = _row(files, "newest version", files.is_live)
     if holders.unread:
         return [newest, _row(files, "others, as far as known", ~files.is_live)]
-    kinds = {
-        "older versions": files.plain_holders > 0,
-        "tags": files.tag_holders + _others(files, "tags") > 0,
-        "branches": _others(files, "branches") > 0,
-        "versions on no branch": _others(files, "versions on no branch") > 0,
-    }
+    kinds = {kind: files.holder_count(files.of_kind(kind)) > 0 for kind in get_args(HolderKind)}
     number = sum(held.astype(np.int64) for held in kinds.values())
     rows = [newest]
     for name, held in kinds.items():
@@ -48,13 +44,6 @@ def summary_rows(holders: Holders) -> list[dict[str, object]]:
             rows.append(_row(files, f"only {name}", held & (number == 1) & ~files.is_live))
     several = (number > 1) & ~files.is_live
     return [*rows, *([_row(files, "several of these", several)] if several.any() else [])]
-
-
-def _others(files: HeldFiles, kind: HolderKind) -> Ints:
-    result = np.zeros(files.count, np.int64)
-    for other in files.others:
-        result += other.holds & (other.kind == kind)
-    return result
 
 
 def _row(files: HeldFiles, group: str, held: Mask) -> dict[str, object]:
@@ -72,32 +61,39 @@ Grouped = tuple[pa.Table, Sequence[str]]
 
 def by_holder(holders: Holders) -> Grouped:
     """Return USAGE of the newest version, the older ones together, each tag, each branch, and versions on no branch."""
-    files = holders.files
-    is_older = np.arange(len(files.plain)) < len(files.plain) - 1
-    no_tag, no_other = np.zeros(len(files.tags), np.bool_), [False] * len(files.others)
-    older = files.holder_count(is_older, no_tag, no_other)
+    files, (number, size) = holders.files, _exclusive(holders)
+    is_older = files.of_kind("older versions")
+    is_older[len(files.plain) - 1 :] = False
+    older = files.holder_count(is_older)
+    only_older = (None, None) if holders.unread else files.totals((older == files.holder_counts) & (older > 0))
     rows = [
         _row(files, "newest version", files.is_live),
-        _row(files, "older versions", older > 0) | _exclusive(holders, (older == files.holders) & (older > 0)),
+        _row(files, "older versions", older > 0) | dict(zip(_EXCLUSIVE, only_older, strict=True)),
     ]
+    at = np.flatnonzero(files.at_own_versions & files.of_kind("tags"))
+    tags = _at_versions(files, np.array([files.holders[index].version for index in at], np.int64))
+    tags |= {"group": pa.array([files.holders[index].label for index in at], pa.string())}
+    tags |= dict(zip(_EXCLUSIVE, (number.take(pa.array(at)), size.take(pa.array(at))), strict=True))
     others = [
-        _row(files, other.label, other.holds)
-        | _exclusive(holders, other.holds & (files.holders == 1))
-        | {"version": other.version}
-        for other in files.others
+        _row(files, files.holders[index].label, held)
+        | {"version": files.holders[index].version}
+        | dict(zip(_EXCLUSIVE, (number[index], size[index]), strict=True))
+        for index, held in files.held_elsewhere.items()
     ]
-    parts = [pa.Table.from_pylist(rows, frames.USAGE), _tag_rows(holders), pa.Table.from_pylist(others, frames.USAGE)]
-    return pa.concat_tables(parts), ()
+    parts = [pa.Table.from_pylist(part, frames.USAGE) for part in (rows, others)]
+    return pa.concat_tables([parts[0], frames.table_of(frames.USAGE, tags), parts[1]]), ()
 
 
-def _tag_rows(holders: Holders) -> pa.Table:
+_EXCLUSIVE = ("exclusive_files", "exclusive_bytes")
+
+
+def _exclusive(holders: Holders) -> tuple[pa.Array, pa.Array]:
+    """Return the files that only each holder has, and their bytes; null if what may hold files could not be read."""
     files = holders.files
-    number, size = files.totals_by(files.only_tag(), len(files.tags), np.ones(files.count, np.bool_))
-    columns = _at_versions(files, np.array([version for _, version in files.tags], np.int64))
-    columns["group"] = pa.array([f"tag {name}" for name, _ in files.tags], pa.string())
-    if not holders.unread:
-        columns |= {"exclusive_files": pa.array(number), "exclusive_bytes": size}
-    return frames.table_of(frames.USAGE, columns)
+    if holders.unread:
+        return (pa.nulls(len(files.holders), pa.int64()),) * 2
+    number, size = files.totals_by(files.only_holder, len(files.holders), np.ones(files.count, np.bool_))
+    return pa.array(number), size
 
 
 def _at_versions(files: HeldFiles, versions: Ints) -> dict[str, object]:
@@ -118,29 +114,21 @@ def _parts_of(files: HeldFiles) -> Sequence[tuple[str, Mask]]:
     return ("", np.ones(files.count, np.bool_)), ("live_", files.is_live), ("held_", ~files.is_live)
 
 
-def _exclusive(holders: Holders, chosen: Mask) -> dict[str, object]:
-    """Return the columns on what would be freed; null if something that may hold the files could not be read."""
-    number, size = (None, None) if holders.unread else holders.files.totals(chosen)
-    return {"exclusive_files": number, "exclusive_bytes": size}
-
-
 def by_version(holders: Holders) -> Grouped:
     """Return USAGE of each version of the open history, the newest first."""
     files = holders.files
     versions = files.histories[0].versions[::-1]
-    tags: dict[int, list[str]] = {}
-    for name, version in files.tags:
-        tags.setdefault(version, []).append(f"tag {name}")
+    tags: dict[int | None, list[str]] = {}
+    for holder in files.holders:
+        if holder.kind == "tags" and not holder.history:
+            tags.setdefault(holder.version, []).append(holder.label)
     columns = _at_versions(files, versions)
-    columns["group"] = pa.array(
-        [", ".join(tags.get(version, ())) or None for version in versions.tolist()], pa.string()
-    )
-    if not holders.unread:
-        # The newest version is not removed, and a version that only a tag keeps goes with the tag.
-        is_removable = np.isin(versions, files.plain[:-1])
-        at = pa.array(np.searchsorted(files.plain, versions), mask=~is_removable)
-        number, size = files.totals_by(files.only_version(), len(files.plain), np.ones(files.count, np.bool_))
-        columns |= {"exclusive_files": pa.array(number).take(at), "exclusive_bytes": size.take(at)}
+    names = [", ".join(tags.get(version, ())) or None for version in versions.tolist()]
+    # The newest version is not removed, and a version that only a tag keeps goes with the tag.
+    is_removable = np.isin(versions, files.plain[:-1])
+    at = pa.array(np.searchsorted(files.plain, versions), mask=~is_removable)
+    columns |= {"group": pa.array(names, pa.string())}
+    columns |= dict(zip(_EXCLUSIVE, (item.take(at) for item in _exclusive(holders)), strict=True))
     return frames.table_of(frames.USAGE, columns), ()
 
 

@@ -4,7 +4,7 @@ Lifetimes are intervals of version positions. What holds a file of the open hist
 the positions of versions and tags, so the time does not grow with their number.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -18,7 +18,7 @@ from snapshot_explorer.history.lifetimes import FileLifetimes
 
 Ints = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
-HolderKind = Literal["tags", "branches", "versions on no branch"]
+HolderKind = Literal["older versions", "tags", "branches", "versions on no branch"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +26,7 @@ class HoldingHistory:
     """A history whose versions hold files: the open one, a branch, or versions on no branch."""
 
     kind: HolderKind
-    """What the history is, unless it is the open one."""
+    """What the history is as a holder; of the open one, what its versions are."""
     label: str
     """Its name as a holder, such as `branch dev`; empty for the open one."""
     lifetimes: FileLifetimes
@@ -39,16 +39,16 @@ class HoldingHistory:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OtherHolder:
-    """What holds files beside the versions and tags of the open history."""
+class Holder:
+    """What holds files: a version or a tag at a version of a history, or all versions of a history."""
 
     kind: HolderKind
-    label: str
-    """Its name, such as `branch dev`."""
+    label: str = ""
+    """Its name, such as `branch dev`; empty for a version of the open history."""
     version: int | None
-    """The version of a tag; None for a branch."""
-    holds: Mask
-    """Which of the files it holds."""
+    """The version; None for a whole history."""
+    history: int = 0
+    """The index of the history: 0 for the open one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,70 +68,62 @@ class _Intervals:
 class HeldFiles:
     """Each data file once, with what holds it. The arrays have a value per file; see `counted`."""
 
-    def __init__(self, histories: Sequence[HoldingHistory], plain: Ints, tags: Mapping[str, tuple[int, int]]) -> None:
+    def __init__(self, histories: Sequence[HoldingHistory], holders: Sequence[Holder]) -> None:
         """Count what holds each file.
 
         Args:
             histories: The open one first.
-            plain: The versions of the open history that exist by themselves, not only by a tag, ascending.
-            tags: For each tag the index of a history that has its version, and this version.
+            holders: First the versions of the open history that exist by themselves, not only by a tag, ascending.
         """
-        self.histories = histories
+        self.histories, self.holders = histories, holders
         self._intervals = intervals = _merged(histories)
         self.count = int(intervals.file.max(initial=-1)) + 1
-        self.plain = plain
-        own = histories[0]
         self._own = np.flatnonzero(intervals.history == 0)
-        self._plain_positions = own.positions(plain)
-        own_tags = sorted((version, name) for name, (index, version) in tags.items() if index == 0)
-        self.tags = [(name, version) for version, name in own_tags]
-        """The tags of versions of the open history, by version."""
-        self._tag_positions = own.positions([version for version, _ in own_tags])
-        self.plain_holders, self._only_plain = self._holders_at(self._plain_positions)
-        self.tag_holders, self._only_tag = self._holders_at(self._tag_positions)
-        self.others = [
-            *self._tags_elsewhere(tags),
-            *(
-                OtherHolder(
-                    kind=history.kind, label=history.label, version=None, holds=self._held_at(index, history.versions)
-                )
-                for index, history in enumerate(histories)
-                if index
-            ),
-        ]
-        self.other_holders = np.zeros(self.count, np.int64)
-        for other in self.others:
-            self.other_holders += other.holds
-        self.is_live = self._held_at(0, plain[-1:])
+        is_version = self.of_kind("older versions")
+        self.plain: Ints = np.array([item.version for item in holders[: np.count_nonzero(is_version)]], np.int64)
+        """The versions among the holders, ascending."""
+        self.at_own_versions: Mask = np.array([not item.history and item.version is not None for item in holders], bool)
+        """Which holders are versions of the open history, or tags of them."""
+        versions = [item.version or 0 for item in holders]
+        self._positions = np.where(self.at_own_versions, histories[0].positions(versions), 0)
+        self.held_elsewhere = {
+            index: self._held_at(item.history, item.version)
+            for index, item in enumerate(holders)
+            if not self.at_own_versions[index]
+        }
+        """Which files each other holder has, by its index."""
+        self.holder_counts, indices = self._count_holders(np.ones(len(holders), np.bool_))
+        self.only_holder: Ints = np.where(self.holder_counts == 1, indices, -1)
+        """The index of the only holder of each file; -1 for a file that has several, or none."""
+        self.is_live: Mask = self._held_at(0, int(self.plain[-1])) if len(self.plain) else self.holder_counts < 0
         """Whether the newest version has the file."""
-        self.counted: Mask = self.plain_holders + self.tag_holders + self.other_holders > 0
+        self.counted: Mask = self.holder_counts > 0
         """Whether anything holds the file. Others are of versions that have expired since they were read."""
         self.origin: Ints = np.searchsorted(intervals.file, np.arange(self.count))
         self.size_bytes, self.is_size_unknown = self._sizes()
 
-    def holder_count(self, plain: Mask, tags: Mask, others: Sequence[bool]) -> Ints:
-        """Return how many of the chosen holders each file has.
+    def of_kind(self, kind: HolderKind) -> Mask:
+        """Return which holders are of a kind."""
+        return np.array([item.kind == kind for item in self.holders], np.bool_)
 
-        Args:
-            plain: A choice of `plain`, and likewise of `tags` and `others`.
-        """
-        result = self._holders_at(self._plain_positions[plain])[0] + self._holders_at(self._tag_positions[tags])[0]
-        for other, is_chosen in zip(self.others, others, strict=True):
-            result = result + other.holds if is_chosen else result
-        return result
+    def holder_count(self, chosen: Mask) -> Ints:
+        """Return how many of the chosen holders each file has."""
+        return self._count_holders(chosen)[0]
 
-    @property
-    def holders(self) -> Ints:
-        """Return how many versions, tags and other holders each file has."""
-        return self.plain_holders + self.tag_holders + self.other_holders
-
-    def only_version(self) -> Ints:
-        """Return the index in `plain` of the only holder of each file; -1 for a file that has others."""
-        return np.where((self.holders == 1) & (self.plain_holders == 1), self._only_plain, -1)
-
-    def only_tag(self) -> Ints:
-        """Return the index in `tags` of the only holder of each file; -1 for a file that has others."""
-        return np.where((self.holders == 1) & (self.tag_holders == 1), self._only_tag, -1)
+    def _count_holders(self, chosen: Mask) -> tuple[Ints, Ints]:
+        """Return how many of the chosen holders each file has, and the sum of the indices of these."""
+        index = np.flatnonzero(chosen & self.at_own_versions)
+        index = index[np.argsort(self._positions[index], kind="stable")]
+        before = np.searchsorted(self._positions[index], np.arange(self._position_count + 1))
+        sums = np.concatenate([[0], np.cumsum(index)])[before]
+        begin, end, file = (getattr(self._intervals, name)[self._own] for name in ("begin", "end", "file"))
+        number, total = np.zeros(self.count, np.int64), np.zeros(self.count, np.int64)
+        np.add.at(number, file, before[end] - before[begin])
+        np.add.at(total, file, sums[end] - sums[begin])
+        for other, held in self.held_elsewhere.items():
+            number += held & chosen[other]
+            total += np.where(held & chosen[other], other, 0)
+        return number, total
 
     def at_versions(self, versions: Ints, chosen: Mask) -> tuple[Ints, pa.Array]:
         """Return the number and the total size of the chosen files that each version of the open history has."""
@@ -194,32 +186,16 @@ class HeldFiles:
         np.maximum.at(result, self._intervals.file[self._own], self._intervals.end[self._own])
         return result
 
-    def _holders_at(self, positions: Ints) -> tuple[Ints, Ints]:
-        """Return how many of ascending positions of the open history each file has, and the index if it is only one."""
-        before = np.searchsorted(positions, np.arange(self._position_count + 1))
-        begin, end, file = (getattr(self._intervals, name)[self._own] for name in ("begin", "end", "file"))
-        holders, index = np.zeros(self.count, np.int64), np.zeros(self.count, np.int64)
-        number = before[end] - before[begin]
-        np.add.at(holders, file, number)
-        np.add.at(index, file, np.where(number > 0, before[begin], 0))
-        return holders, index
-
-    def _held_at(self, index: int, versions: Sequence[int] | Ints) -> Mask:
-        """Return which files a history has at some versions, ascending."""
+    def _held_at(self, index: int, version: int | None) -> Mask:
+        """Return which files a history has at a version, or at any of its versions."""
         history, intervals = self.histories[index], self._intervals
-        before = np.searchsorted(history.positions(versions), np.arange(len(history.lifetimes.versions) + 1))
+        positions = history.positions(history.versions if version is None else [version])
+        before = np.searchsorted(positions, np.arange(len(history.lifetimes.versions) + 1))
         rows = np.flatnonzero(intervals.history == index)
         rows = rows[before[intervals.end[rows]] > before[intervals.begin[rows]]]
         result = np.zeros(self.count, np.bool_)
         result[intervals.file[rows]] = True
         return result
-
-    def _tags_elsewhere(self, tags: Mapping[str, tuple[int, int]]) -> list[OtherHolder]:
-        return [
-            OtherHolder(kind="tags", label=f"tag {name}", version=version, holds=self._held_at(index, [version]))
-            for name, (index, version) in sorted(tags.items())
-            if index
-        ]
 
     def _sizes(self) -> tuple[Ints, Mask]:
         """Return the size of each file, and whether it is unknown: not recorded, or recorded with several values."""

@@ -1,11 +1,11 @@
 """The histories, tags and branches of a table that hold files, as far as they can be read."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from snapshot_explorer.analysis.usage.held_files import HeldFiles, HolderKind, HoldingHistory
+from snapshot_explorer.analysis.usage.held_files import HeldFiles, Holder, HolderKind, HoldingHistory
 from snapshot_explorer.core.errors import UNREADABLE
 from snapshot_explorer.core.hints import Message, without_period
 from snapshot_explorer.history import History
@@ -27,7 +27,7 @@ def read_holders(history: History) -> Holders:
     sources = [history]
     unread: list[str] = []
     of_table = history.table_format.branches
-    histories = [_holding(history, "branches", "")]
+    histories = [_holding(history, "older versions", "")]
     detached = frozenset(of_table.detached_heads())
     for name in (*of_table.names(), *sorted(detached)):
         if name == history.branch_name:
@@ -45,9 +45,14 @@ def read_holders(history: History) -> Holders:
     for source in sources:
         unread += [*source.lifetimes().unread_notes, *source.listing.unread]
     tags, unknown = _tags(sources, histories)
-    first = history.listing.first_unexpired
-    plain = histories[0].versions
-    files = HeldFiles(histories, plain if first is None else plain[plain >= first], tags)
+    first, plain = history.listing.first_unexpired, histories[0].versions.tolist()
+    versions = [Holder(kind="older versions", version=item) for item in plain if first is None or item >= first]
+    whole = [
+        Holder(kind=item.kind, label=item.label, version=None, history=index)
+        for index, item in enumerate(histories)
+        if index
+    ]
+    files = HeldFiles(histories, [*versions, *tags, *whole])
     return Holders(files=files, sources=sources, unread=tuple(dict.fromkeys([*unread, *unknown])))
 
 
@@ -58,33 +63,25 @@ def _holding(source: History, kind: HolderKind, label: str) -> HoldingHistory:
     return HoldingHistory(kind=kind, label=label, lifetimes=lifetimes, versions=np.array(sorted(existing), np.int64))
 
 
-def _tags(
-    sources: Sequence[History], histories: Sequence[HoldingHistory]
-) -> tuple[Mapping[str, tuple[int, int]], list[str]]:
-    """Return for each tag the history that has its version and the version, and a sentence for each other tag.
+def _tags(sources: Sequence[History], histories: Sequence[HoldingHistory]) -> tuple[list[Holder], list[str]]:
+    """Return the tags as holders, those of the open history first, and a sentence for each whose files are unknown.
 
     A tag of the table may name a version of another branch. The tags that only a branch has are removed with it.
     """
-    result: dict[str, tuple[int, int]] = {}
+    result: list[Holder] = []
     unknown: list[str] = []
     try:
         own_tags = sources[0].tags()
     except UNREADABLE as error:
-        return {}, [Message("The tags could not all be read: ", without_period(error.message), ".")]
+        return [], [Message("The tags could not all be read: ", without_period(error.message), ".")]
     for name, version in own_tags.items():
-        numbers: list[tuple[int, int | None]] = [(0, version)]
+        numbers = [version]
         if version not in histories[0].versions:
-            numbers = [(index, source.tags().get(name)) for index, source in enumerate(sources[1:], 1)]
-        at = next(
-            (
-                (index, number)
-                for index, number in numbers
-                if number is not None and number in histories[index].versions
-            ),
-            None,
-        )
+            numbers = [-1, *(source.tags().get(name, -1) for source in sources[1:])]
+        at = next((index for index, number in enumerate(numbers) if number in histories[index].versions), None)
         if at is None:
             unknown.append(f"The files of tag {name} are unknown: its version {version} could not be read.")
         else:
-            result[name] = at
-    return result, unknown
+            result.append(Holder(kind="tags", label=f"tag {name}", version=numbers[at], history=at))
+    own, others = ([tag for tag in result if bool(tag.history) is is_other] for is_other in (False, True))
+    return [*sorted(own, key=lambda tag: (tag.version, tag.label)), *sorted(others, key=lambda tag: tag.label)], unknown

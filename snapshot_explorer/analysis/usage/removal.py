@@ -43,70 +43,57 @@ def removal_of(history: History, holders: Holders, without: RefLike | Sequence[R
     """
     files = holders.files
     refs = without if isinstance(without, Sequence) and not isinstance(without, str) else [without]
-    plain = np.zeros(len(files.plain), np.bool_)
-    tags = np.zeros(len(files.tags), np.bool_)
-    others = [False] * len(files.others)
+    chosen = np.zeros(len(files.holders), np.bool_)
     for ref in refs:
         if isinstance(ref, str) and ".." in _QUOTED.sub("", ref):
-            plain |= _in_range(history, files, ref)
+            chosen[np.flatnonzero(np.isin(files.plain, list(history.between(parse_range(ref)))))] = True
             continue
         parsed = parse_ref(ref, tags=history.tags, branches=history.branch_names)
-        if isinstance(parsed, Tag | OfBranch):
-            _choose(parsed, files, tags, others)
-        else:
-            plain |= _version(files, history.resolve(parsed))
-    if len(plain) and plain[-1]:
+        named = isinstance(parsed, Tag | OfBranch)
+        chosen[_named_index(parsed, files) if named else _version_index(files, history.resolve(parsed))] = True
+    names = [item.label for item, is_chosen in zip(files.holders, chosen, strict=True) if is_chosen]
+    versions = files.plain[chosen[: len(files.plain)]]
+    if len(versions) and versions[-1] == files.plain[-1]:
         raise InvalidArgumentError(
             f"{files.plain[-1]} is the newest version, which is not removed. Choose older versions, tags or branches."
         )
-    chosen = files.holder_count(plain, tags, others)
-    freed = (chosen > 0) & (chosen == files.holders)
+    number_chosen = files.holder_count(chosen)
+    freed = (number_chosen > 0) & (number_chosen == files.holder_counts)
     rows = frames.no_rows(frames.FREED) if holders.unread else _freed_rows(files, freed)
     number, size = (None, None) if holders.unread else files.totals(freed)
     title = f"Files of {history.name} that nothing else holds"
     return Removal(
-        versions=tuple(files.plain[plain].tolist()),
-        others=(
-            *(f"tag {name}" for (name, _), is_chosen in zip(files.tags, tags, strict=True) if is_chosen),
-            *(other.label for other, is_chosen in zip(files.others, others, strict=True) if is_chosen),
-        ),
+        versions=tuple(versions.tolist()),
+        others=tuple(filter(None, names)),
         freed=Frame(rows, title=title, noun="files", drawn=tuple(non_empty_columns(rows))),
         freed_files=number,
         freed_bytes=size,
     )
 
 
-def _in_range(history: History, files: HeldFiles, text: str) -> Mask:
-    return np.isin(files.plain, list(history.between(parse_range(text))))
-
-
-def _version(files: HeldFiles, version: int) -> Mask:
-    result: Mask = files.plain == version
-    if not result.any():
+def _version_index(files: HeldFiles, version: int) -> int:
+    index = int(np.searchsorted(files.plain, version))
+    if version not in files.plain:
         raise SnapshotNotFoundError(
             f"Version {version} holds no files by itself: it does not exist, or only a tag keeps it. "
             f"Versions: {len(files.plain):,}"
             + (f", from {files.plain[0]} to {files.plain[-1]}." if len(files.plain) else ".")
         )
-    return result
+    return index
 
 
-def _choose(ref: Tag | OfBranch, files: HeldFiles, tags: Mask, others: list[bool]) -> None:
-    """Mark a tag or branch as removed."""
+def _named_index(ref: Tag | OfBranch, files: HeldFiles) -> int:
+    """Return the index of a tag or branch among the holders."""
     if ref.back or (isinstance(ref, OfBranch) and ref.number is not None):
         raise InvalidArgumentError(
             f"{ref} is a version. Remove a tag or branch as a whole, or a version by its number."
         )
     label = f"{'tag' if isinstance(ref, Tag) else 'branch'} {ref.name}"
-    named = [f"tag {name}" for name, _ in files.tags]
-    if label in named:
-        tags[named.index(label)] = True
-        return
-    labels = [other.label for other in files.others]
+    labels = [item.label for item in files.holders]
     if label not in labels:
-        known = ", ".join([*named, *labels][:20]) or "none"
+        known = ", ".join([*filter(None, labels)][:20]) or "none"
         raise SnapshotNotFoundError(f"There is no {label} beside the open branch. Tags and branches: {known}.")
-    others[labels.index(label)] = True
+    return labels.index(label)
 
 
 def _freed_rows(files: HeldFiles, freed: Mask) -> pa.Table:
