@@ -27,7 +27,7 @@ from snapshot_explorer.engines.conditions import condition_names, parse_conditio
 from snapshot_explorer.engines.duckdb_ast import find_column
 from snapshot_explorer.history import history_of
 from snapshot_explorer.lake.certificate_documents import Document, hidden_condition, write_document
-from snapshot_explorer.lake.names import find_by_name
+from snapshot_explorer.lake.names import find_by_name, list_names
 from snapshot_explorer.lake.threads import concurrently
 from snapshot_explorer.results import Frame, non_empty_columns
 
@@ -49,7 +49,6 @@ _AT_ONCE = 4
 """Tables whose files are read at the same time. Each is read in threads by itself."""
 _WITHOUT_VALUES = (".crc", "/_SUCCESS")
 """The ends of names of files without values of rows: checksums of Hadoop, marks of finished jobs."""
-_MOST_NAMES = 5
 _HIDDEN = "Left out together with the condition."
 
 
@@ -168,12 +167,11 @@ class LakeTrace(Shown):
         if names[FOUND]:
             verb = "has" if len(names[FOUND]) == 1 else "have"
             of_all = f"{len(names[FOUND]):,} of {pluralize(len(rows), 'table')}"
-            return f"{of_all} {verb} matching rows: {_few(names[FOUND])}.{whole}"
+            return f"{of_all} {verb} matching rows: {list_names(names[FOUND])}.{whole}"
         if not self.is_complete:
-            return (
-                f"No matching row was found, but not everything could be examined: {_few(names[UNKNOWN])}. This proves "
-                "nothing."
-            )
+            open_names = list_names(names[UNKNOWN])
+            found = "No matching row was found, but not everything could be examined"
+            return f"{found}: {open_names}. This proves nothing."
         examined, without = (pluralize(len(names[outcome]), "table") for outcome in (ABSENT, NO_COLUMN))
         return f"No version and no file of {examined} has a matching row; {without} never had the columns."
 
@@ -233,7 +231,7 @@ class LakeTrace(Shown):
         for row in rows:
             name, trace = row["name"], self.traces.get(row["name"])
             if row["shares_with"]:
-                others = _few(row["shares_with"])
+                others = list_names(row["shares_with"])
                 notes.append(f"{name} was not traced, and needs files of {others}: erase its rows before those.")
             elif row["outcome"] == UNKNOWN:
                 notes.append(f"{name} may have such rows: not everything of it could be examined.")
@@ -258,7 +256,7 @@ class LakeTrace(Shown):
             assumed += [name] if is_assumed else []
         if assumed:
             named = "write yours in their place, or call statements(names={'orders': 'shop.orders'})"
-            notes.append(f"Names in your catalog are unknown, and assumed for {_few(assumed)}: {named}.")
+            notes.append(f"Names in your catalog are unknown, and assumed for {list_names(assumed)}: {named}.")
         return ErasureStatements(where=self.where, statements=statements, engines=engines, notes=notes)
 
     def _document(self, *, hide_condition: bool) -> Document:
@@ -297,22 +295,17 @@ def commit_of(table: Table | None, version: int | None) -> str | None:
         return None
 
 
-def _few(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _MOST_NAMES:,} more" if len(names) > _MOST_NAMES else ""
-    return f"{', '.join(names[:_MOST_NAMES])}{more}"
-
-
 def trace_tables(name: str, tables: Sequence[LakeTable], where: str, columns: ColumnNames) -> LakeTrace:
     """Return the rows of a condition in all tables of a lake; see `Lake.trace`."""
     names = condition_names(where)
     if not names:
         raise InvalidArgumentError(f"The condition {where!r} names no column. Name one, such as customer_id = 42.")
-    _check_columns(columns, names, name, tables)
+    own_columns = _own_columns(columns, names, name, [table.name for table in tables])
     at, turns = datetime.now(UTC), Semaphore(_AT_ONCE)
 
     def work(entry: LakeTable) -> _Traced:
         with turns:
-            return _traced(entry, with_names(where, _own_names(entry.name, columns, names)))
+            return _traced(entry, with_names(where, own_columns[entry.name]))
 
     traced = [
         _Traced(name=entry.name, open_questions=[f"It could not be read: {without_period(str(result))}."])
@@ -324,26 +317,32 @@ def trace_tables(name: str, tables: Sequence[LakeTable], where: str, columns: Co
     return LakeTrace(traced, lake=name, where=where, columns=columns, at=at)
 
 
-def _check_columns(columns: ColumnNames, names: frozenset[str], lake: str, tables: Sequence[LakeTable]) -> None:
+def _own_columns(columns: object, names: frozenset[str], lake: str, tables: Sequence[str]) -> dict[str, dict[str, str]]:
+    """Return what the condition's columns are called in each table; the last pattern that matches it counts."""
     if not isinstance(columns, Mapping):
         raise InvalidArgumentError(f"columns is a dict such as {{'crm.*': 'cust_no'}}, got {brief_repr(columns)}.")
+    result: dict[str, dict[str, str]] = {table: {} for table in tables}
     for pattern, own in columns.items():
         if not all(isinstance(name, str) for name in (pattern, *(own.values() if isinstance(own, Mapping) else [own]))):
             raise InvalidArgumentError(
                 f"columns has patterns of tables and names of columns as text, got {pattern!r}: {brief_repr(own)}."
             )
-        if not any(matches(table.name, pattern) for table in tables):
+        matching = [table for table in tables if matches(table, pattern)]
+        if not matching:
             raise InvalidArgumentError(f"columns names {pattern!r}, and no table of {lake} is called so.")
         if isinstance(own, str) and len(names) > 1:
             raise InvalidArgumentError(
                 f"The condition has {len(names)} columns, so that columns[{pattern!r}] must say which of them is "
                 f"called {own!r}: {{{min(names)!r}: {own!r}}}."
             )
-        if isinstance(own, Mapping) and (unknown := set(own) - names):
+        mapped = dict.fromkeys(names, own) if isinstance(own, str) else dict(own)
+        if unknown := mapped.keys() - names:
             raise InvalidArgumentError(
                 f"columns[{pattern!r}] names {min(unknown)!r}, which is not in the condition. Its columns: "
                 f"{', '.join(sorted(names))}."
             )
+        result |= dict.fromkeys(matching, mapped)
+    return result
 
 
 def _own_table_names(names: object, tables: Sequence[str], lake: str) -> dict[str, str]:
@@ -351,15 +350,6 @@ def _own_table_names(names: object, tables: Sequence[str], lake: str) -> dict[st
     if not isinstance(names, Mapping) or not all(isinstance(own, str) for own in names.values()):
         raise InvalidArgumentError(f"names is a dict such as {{'orders': 'shop.orders'}}, got {brief_repr(names)}.")
     return {find_by_name(name, dict(zip(tables, tables, strict=True)), lake): own for name, own in names.items()}
-
-
-def _own_names(table: str, columns: ColumnNames, names: frozenset[str]) -> dict[str, str]:
-    """Return what the condition's columns are called in a table; the last pattern that matches it counts."""
-    result: dict[str, str] = {}
-    for pattern, own in columns.items():
-        if matches(table, pattern):
-            result = dict.fromkeys(names, own) if isinstance(own, str) else dict(own)
-    return result
 
 
 def _traced(entry: LakeTable, where: str) -> _Traced:
@@ -440,7 +430,9 @@ def _read_unnamed(table: Table, where: str, names: frozenset[str], result: _Trac
     unread = [str(row["path"]) for row in result.unnamed if row["rows"] is None]
     if unread:
         files = pluralize(len(unread), "file")
-        result.open_questions.append(f"{files} that no version names could not be searched: {_few(unread)}; see files.")
+        result.open_questions.append(
+            f"{files} that no version names could not be searched: {list_names(unread)}; see files."
+        )
 
 
 def _has_stable_names(past: History, names: frozenset[str]) -> bool:

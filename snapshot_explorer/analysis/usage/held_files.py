@@ -127,21 +127,11 @@ class HeldFiles:
 
     def at_versions(self, versions: Ints, chosen: Mask) -> tuple[Ints, pa.Array]:
         """Return the number and the total size of the chosen files that each version of the open history has."""
-        own = self._own
-        rows = own[chosen[self._intervals.file[own]]]
+        rows = self._own[chosen[self._intervals.file[self._own]]]
         begin, end, file = (getattr(self._intervals, name)[rows] for name in ("begin", "end", "file"))
         at = self.histories[0].positions(versions)
-        sums = []
-        for values in (
-            np.ones(len(rows), np.int64),
-            self.size_bytes[file],
-            self.is_size_unknown[file].astype(np.int64),
-        ):
-            changes = np.zeros(self._position_count + 1, np.int64)
-            np.add.at(changes, begin, values)
-            np.subtract.at(changes, end, values)
-            sums.append(np.cumsum(changes)[at])
-        return sums[0], pa.array(sums[1], mask=sums[2] > 0)
+        sizes = pa.array(self.size_bytes[file], mask=self.is_size_unknown[file])
+        return files_at(at, begin, end, sizes, self._position_count)
 
     def first_versions(self, versions: Ints) -> Ints:
         """Return the index of the first of some ascending versions of the open history with each file; -1 if none."""
@@ -205,6 +195,22 @@ class HeldFiles:
         differs = intervals.is_size_unknown | (intervals.size_bytes != sizes[intervals.file])
         is_unknown[intervals.file[differs]] = True
         return np.where(is_unknown, 0, sizes), is_unknown
+
+
+def files_at(at: Ints, begin: Ints, end: Ints, sizes: pa.Array, positions: int) -> tuple[Ints, pa.Array]:
+    """Return the number and the total size of the files that live at some positions; null if a size is unknown.
+
+    Args:
+        begin: The position from which each file lives; up to `end`, which is not included.
+        positions: The number of positions.
+    """
+    sums = []
+    for values in (np.ones(len(begin), np.int64), sizes.fill_null(0).to_numpy(), sizes.is_null().cast(pa.int8())):
+        changes = np.zeros(positions + 1, np.int64)
+        np.add.at(changes, begin, values)
+        np.subtract.at(changes, end, values)
+        sums.append(np.cumsum(changes)[at])
+    return sums[0], pa.array(sums[1], mask=sums[2] > 0)
 
 
 def _merged(histories: Sequence[HoldingHistory]) -> _Intervals:

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from snapshot_explorer.analysis.row_history.affected_versions import affected_versions
 from snapshot_explorer.analysis.usage.groups import Grouped
-from snapshot_explorer.analysis.usage.held_files import Ints
+from snapshot_explorer.analysis.usage.held_files import Ints, files_at
 from snapshot_explorer.analysis.usage.holders import Holders
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.core import frames
@@ -65,21 +65,18 @@ def over_time(holders: Holders, where: Sequence[str] = ()) -> Grouped:
 
 def _read_files(source: History, where: Sequence[str], versions: Ints) -> dict[str, object]:
     """Return the columns on the files that readers with these conditions cannot skip, at each version."""
-    totals = np.zeros((3, len(versions)), np.int64)
+    number, size = np.zeros(len(versions), np.int64), pa.array(np.zeros(len(versions), np.int64))
     reference = source.format.version(int(versions[-1]))
     for text in where:
         condition = parse_condition(text, reference.arrow_schema)
         affected = affected_versions(source.format, condition, int(versions[-1]))
-        known = affected.lifetimes.versions
+        known = np.asarray(affected.lifetimes.versions)
         rows = affected.lifetimes.intervals.rows.filter(pa.array(affected.admits))
-        sizes = rows["size_bytes"]
-        values = np.ones(len(rows)), sizes.fill_null(0).to_numpy(), sizes.is_null().to_numpy()
-        for index, value in enumerate(values):
-            changes = np.zeros(len(known) + 1, np.int64)
-            np.add.at(changes, rows["first"].to_numpy(), value.astype(np.int64))
-            np.subtract.at(changes, np.minimum(rows["last"].to_numpy(), len(known)), value.astype(np.int64))
-            totals[index] += np.cumsum(changes)[np.searchsorted(np.asarray(known), versions)]
-    return {"read_files": pa.array(totals[0]), "read_bytes": pa.array(totals[1], mask=totals[2] > 0)}
+        begin, end = rows["first"].to_numpy(), np.minimum(rows["last"].to_numpy(), len(known))
+        sizes = rows["size_bytes"].combine_chunks()
+        more, more_bytes = files_at(np.searchsorted(known, versions), begin, end, sizes, len(known))
+        number, size = number + more, pc.add(size, more_bytes)
+    return {"read_files": pa.array(number), "read_bytes": size}
 
 
 def _cumulated(values: pa.Array) -> pa.Array:
