@@ -50,3 +50,14 @@ def test_no_byte_of_a_file_has_the_rows(erased):
         rows = pq.ParquetFile(path).read()
         if "id" in rows.column_names:
             assert not pc.any(pc.equal(rows["id"], 42)).as_py(), path
+
+
+def test_compacted_manifests_of_paimon_have_no_statistics_of_erased_rows(oracle):
+    lake = oracle("paimon_erase.py") / "warehouse" / "d.db"
+
+    traces = open_lake(lake).trace(WHERE).traces
+
+    assert [len(traces[name].metadata) > 0 for name in ("kept", "compacted")] == [True, False]
+    assert (traces["kept"].is_found, traces["compacted"].is_found) == (True, False)
+    left = [path for path in (lake / "compacted").rglob("*") if path.is_file() and MARK.encode() in path.read_bytes()]
+    assert left == []
