@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping
+from typing import Any
 
 import pyarrow as pa
 
@@ -26,7 +27,7 @@ def checked_prices(price: object) -> Mapping[str, float]:
     Raises:
         InvalidArgumentError: A price is not a number of 0 or more, or has another name.
     """
-    prices = {} if price is None else dict(price) if isinstance(price, Mapping) else {"gb_month": price}
+    prices: dict[str, Any] = {} if price is None else dict(price) if isinstance(price, Mapping) else {"gb_month": price}
     for name, value in prices.items():
         if name not in _UNITS:
             raise InvalidArgumentError(f"price has {', '.join(_UNITS)}, got {brief_repr(name)}.")

@@ -70,10 +70,12 @@ def by_holder(holders: Holders) -> Grouped:
         _row(files, "newest version", files.is_live),
         _row(files, "older versions", older > 0) | dict(zip(_EXCLUSIVE, only_older, strict=True)),
     ]
-    at = np.flatnonzero(files.at_own_versions & files.of_kind("tags"))
+    at = np.flatnonzero(files.at_own_versions & files.of_kind("tags")).tolist()
     tags = _at_versions(files, np.array([files.holders[index].version for index in at], np.int64))
     tags |= {"group": pa.array([files.holders[index].label for index in at], pa.string())}
-    tags |= dict(zip(_EXCLUSIVE, (number.take(pa.array(at)), size.take(pa.array(at))), strict=True))
+    tags |= dict(
+        zip(_EXCLUSIVE, (number.take(pa.array(at, pa.int64())), size.take(pa.array(at, pa.int64()))), strict=True)
+    )
     others = [
         _row(files, files.holders[index].label, held)
         | {"version": files.holders[index].version}

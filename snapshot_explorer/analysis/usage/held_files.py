@@ -80,7 +80,7 @@ class HeldFiles:
         self.count = int(intervals.file.max(initial=-1)) + 1
         self._own = np.flatnonzero(intervals.history == 0)
         is_version = self.of_kind("older versions")
-        self.plain: Ints = np.array([item.version for item in holders[: np.count_nonzero(is_version)]], np.int64)
+        self.plain: Ints = np.array([item.version for item in holders[: int(np.count_nonzero(is_version))]], np.int64)
         """The versions among the holders, ascending."""
         self.at_own_versions: Mask = np.array([not item.history and item.version is not None for item in holders], bool)
         """Which holders are versions of the open history, or tags of them."""

@@ -49,8 +49,10 @@ def removal_of(history: History, holders: Holders, without: RefLike | Sequence[R
             chosen[np.flatnonzero(np.isin(files.plain, list(history.between(parse_range(ref)))))] = True
             continue
         parsed = parse_ref(ref, tags=history.tags, branches=history.branch_names)
-        named = isinstance(parsed, Tag | OfBranch)
-        chosen[_named_index(parsed, files) if named else _version_index(files, history.resolve(parsed))] = True
+        if isinstance(parsed, Tag | OfBranch):
+            chosen[_named_index(parsed, files)] = True
+        else:
+            chosen[_version_index(files, history.resolve(parsed))] = True
     names = [item.label for item, is_chosen in zip(files.holders, chosen, strict=True) if is_chosen]
     versions = files.plain[chosen[: len(files.plain)]]
     if len(versions) and versions[-1] == files.plain[-1]:
