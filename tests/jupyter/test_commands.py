@@ -534,10 +534,16 @@ def test_usage_counts_the_bytes_and_what_would_be_freed(orders):
     assert "orphaned files" in cell.shown["text/html"]
 
 
-def test_usage_refuses_invalid_input(orders):
-    assert orders.fails("%snapshot usage --by columns").startswith("by must be one of holder, version")
+def test_usage_has_columns_and_prices(orders):
+    columns = orders.ok("%snapshot usage --by column").result.groups
+    assert sorted(columns["column"].to_pylist()[:2]) == ["id", "name"]
+    assert columns["what"].to_pylist() == ["column", "column", "rest of the files"]
     prices = orders.ok("%snapshot usage --price gb_month=0.02,read=0.0004").result.groups.column_names
     assert prices[-2:] == ["cost_per_month", "cost_to_read"]
+
+
+def test_usage_refuses_invalid_input(orders):
+    assert orders.fails("%snapshot usage --by columns").startswith("by must be one of holder, version")
     assert orders.fails("%snapshot usage --price cheap").startswith("--price must be a number, got cheap")
     assert orders.fails("%snapshot usage --to-free much").startswith("to_free must be a number of bytes")
 

@@ -170,3 +170,12 @@ def test_files_that_cannot_be_opened_are_not_checked(content, memory_root):
     }
     assert "data-2.parquet" in usage.groups.notes[0]
     rows_of(open_table(f"memory://{root}"))
+
+
+def test_a_table_without_versions_has_columns_without_bytes(memory_root):
+    filesystem, root = memory_root
+    IcebergTable(filesystem, root).write_metadata()
+
+    rows = open_table(f"memory://{root}").usage("column").groups.to_dict()
+
+    assert {(row["what"], row["files"], row["size_bytes"]) for row in rows} == {("column", 0, 0)}

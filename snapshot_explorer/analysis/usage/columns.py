@@ -58,7 +58,7 @@ def by_column(holders: Holders) -> Grouped:
         unknown = [file.size_bytes for file in unchecked]
         size_bytes = None if None in unknown else sum(size or 0 for size in unknown)
         rows.append({"what": _NOT_CHECKED, "files": len(unchecked), "size_bytes": size_bytes})
-    which = f"The columns of {pluralize(len(unchecked), 'file')} were not checked, such as of "
+    which = f"The columns of {pluralize(len(unchecked), 'file')} were not checked. The first is "
     return pa.Table.from_pylist(rows, frames.USAGE_BY_COLUMN), [Message(which, reason, ".")] if unchecked else []
 
 
