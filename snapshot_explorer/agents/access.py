@@ -48,7 +48,7 @@ class Access:
         roots: AllowedRoots,
         options: Mapping[str, Any] | None,
         limits: CallLimits,
-        report: Callable[[Progress], object] = bool,
+        report: Callable[[Progress], None] | None = None,
     ) -> None:
         self.roots, self.limits = tuple(root.shown for root in roots.locations), limits
         self.requests = 0
@@ -78,7 +78,8 @@ class Access:
     def show(self, progress: Progress) -> None:
         """Report the progress, from any thread of the work."""
         self.check_stop()
-        self._report(progress)
+        if self._report is not None:
+            self._report(progress)
 
     def clear(self) -> None:
         """Report nothing: the answer follows."""

@@ -45,7 +45,10 @@ def serve(
             origins; None for stdio.
     """
     server = AgentServer(roots, options=options, limits=limits)
-    server.run() if port is None else server.run("streamable-http", port=port)
+    if port is None:
+        server.run()
+    else:
+        server.run("streamable-http", port=port)
 
 
 class AgentServer(MCPServer[Any]):
@@ -78,12 +81,11 @@ class AgentServer(MCPServer[Any]):
         """Return the answer of a tool, with progress while it is computed."""
         loop = asyncio.get_running_loop()
 
-        def report(progress: Progress) -> None:
-            if context is not None:
-                sending = context.report_progress(progress.done, progress.total, progress.title)
-                asyncio.run_coroutine_threadsafe(sending, loop)
+        def report(progress: Progress, to: Context[Any, Any]) -> None:
+            sending = to.report_progress(progress.done, progress.total, progress.title)
+            asyncio.run_coroutine_threadsafe(sending, loop)
 
-        access = self._access(report=report)
+        access = self._access(report=None if context is None else partial(report, to=context))
         reply = stopped(access)
         try:
             with anyio.move_on_after(access.limits.seconds):
