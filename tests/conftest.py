@@ -16,10 +16,9 @@ import pytest
 from fsspec.registry import _registry
 
 from snapshot_explorer.storage import retries
-from tests.support import filesystems, spark_clusters
+from tests.support import filesystems, spark_clusters, tiers
 from tests.support.kernels import SocketKernelManager
 from tests.support.refusals import RefusalRecorder
-from tests.support.tiers import Tiers
 
 # The processes that tests start import the package hundreds of times: it is compiled once.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -31,7 +30,7 @@ hypothesis.settings.register_profile("unhurried", deadline=None)
 # .ci/run asks for the same examples each time: it judges a change, and what was wrong before is not the change's fault.
 # Every other run draws new ones, and so looks for what is wrong.
 hypothesis.settings.register_profile("same examples", deadline=None, derandomize=True)
-hypothesis.settings.load_profile("same examples" if os.environ.get("SNAPSHOT_EXPLORER_SAME_EXAMPLES") else "unhurried")
+hypothesis.settings.load_profile("same examples" if os.environ.get(tiers.SAME_EXAMPLES) else "unhurried")
 
 
 SCOPES = {
@@ -507,7 +506,7 @@ def pytest_configure(config):
     """Record refusals, and start the kernels of notebooks on sockets of their own."""
     nbval.kernel.KernelManager = SocketKernelManager
     config.pluginmanager.register(RefusalRecorder())
-    config.pluginmanager.register(Tiers(started=STARTED, places=PLACES, packages=PACKAGES, sampled=SAMPLED))
+    config.pluginmanager.register(tiers.Tiers(started=STARTED, places=PLACES, packages=PACKAGES, sampled=SAMPLED))
 
 
 @pytest.hookimpl(wrapper=True)

@@ -97,6 +97,19 @@ def test_with_workers_what_is_left_out_is_counted_once(project):
     result.stdout.fnmatch_lines(["Quick tier. The full one adds 8 tests (6 slow, 1 stores, 1 extras), 1 files *"])
 
 
+@pytest.mark.parametrize(("variable", "examples"), [("", 80), ("1", 80 // tiers.SAME_FRACTION)])
+def test_the_full_tier_tries_fewer_examples_only_where_they_are_the_same_each_time(
+    project, monkeypatch, variable, examples
+):
+    monkeypatch.setenv(tiers.SAME_EXAMPLES, variable)
+    with (project.path / "test_them.py").open("a") as file:
+        file.write(f"\ndef test_how_many(): assert len(seen) == {examples}\n")
+
+    result = project.runpytest("test_them.py", "-k", "property or how_many")
+
+    result.assert_outcomes(passed=2, deselected=16)
+
+
 @pytest.mark.parametrize("limit", ["TEST_SECONDS", "FILE_SECONDS"])
 def test_a_quick_test_or_file_over_the_limit_fails_the_run_where_that_is_requested(project, monkeypatch, limit):
     monkeypatch.setattr(tiers, limit, -1)

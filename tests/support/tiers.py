@@ -19,6 +19,10 @@ ALL = "pip install -e '.[test-all]' && pytest -m ''"
 """What runs all tests."""
 FRACTION = 8
 """A property test of the quick tier tries one of so many examples."""
+SAME_EXAMPLES = "SNAPSHOT_EXPLORER_SAME_EXAMPLES"
+"""The variable with which property tests try the same examples in each run."""
+SAME_FRACTION = 3
+"""A property test of the full tier tries one of so many examples where they are the same each time."""
 _SETTINGS = "_hypothesis_internal_use_settings"
 """Where hypothesis has the settings of a function: it has no public way to change the number of their examples."""
 LIMITS = "SNAPSHOT_EXPLORER_QUICK_LIMITS"
@@ -78,7 +82,9 @@ class Tiers:
                 item.add_marker(marker)
                 item.add_marker("full")
         if is_quick(config):
-            self._fewer_examples = _try_fewer_examples(items)
+            self._fewer_examples = _try_fewer_examples(items, FRACTION)
+        elif os.environ.get(SAME_EXAMPLES):
+            _try_fewer_examples(items, SAME_FRACTION)
 
     def _markers(self, item, seen):
         markers = {self._started[name] for name in getattr(item, "fixturenames", ()) if name in self._started}
@@ -201,10 +207,10 @@ class _Beginnings:
         return next((name for name in self._of_file[file] if nodeid.startswith(name)), None)
 
 
-def _try_fewer_examples(items):
-    """Have property tests try fewer examples; return how many functions these tests call."""
+def _try_fewer_examples(items, fraction):
+    """Have property tests try one of so many examples; return how many functions these tests call."""
     functions = {id(item.obj): item.obj for item in items if getattr(item.obj, "is_hypothesis_test", False)}
     for function in functions.values():
         chosen = getattr(function, _SETTINGS)
-        setattr(function, _SETTINGS, hypothesis.settings(chosen, max_examples=max(1, chosen.max_examples // FRACTION)))
+        setattr(function, _SETTINGS, hypothesis.settings(chosen, max_examples=max(1, chosen.max_examples // fraction)))
     return len(functions)
