@@ -4,7 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-TABLES = 14
+TABLES = 7
 
 
 def test_calls_on_mutated_tables_answer_or_refuse():

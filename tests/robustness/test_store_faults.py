@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.store_fault_search import KINDS, run
 
-CASES = int(os.environ.get("SNAPSHOT_EXPLORER_STORE_FAULTS", "6"))
+CASES = int(os.environ.get("SNAPSHOT_EXPLORER_STORE_FAULTS", "3"))
 SEED = int(os.environ.get("SNAPSHOT_EXPLORER_SEED", "1"))
 
 
