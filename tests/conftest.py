@@ -319,7 +319,7 @@ SAMPLED = {
     "tests/lake/test_following.py": 2,
     "tests/lake/test_overview.py": 2,
     "tests/lake/test_overview_with_holes.py": 3,
-    "tests/lake/test_traced_bytes.py": 6,
+    "tests/lake/test_traced_bytes.py": 4,
     "tests/lifetimes/test_delta.py::test_around_commits": 3,
     "tests/lifetimes/test_delta.py::test_lifetimes_agree": 5,
     "tests/lifetimes/test_reading.py": 3,

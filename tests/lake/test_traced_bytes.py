@@ -18,7 +18,7 @@ from tests.support.hudi.table_builder import HudiTable, records
 from tests.support.iceberg.table_builder import IcebergTable
 from tests.support.paimon.table_builder import PaimonTable
 
-LAKES = int(os.environ.get("SNAPSHOT_EXPLORER_TRACED_LAKES", "12"))
+LAKES = int(os.environ.get("SNAPSHOT_EXPLORER_TRACED_LAKES", "8"))
 """How many random lakes are traced; each has six tables."""
 FILES = LocalFileSystem(auto_mkdir=True)
 IDS = [70_010_000 + number for number in range(14)]

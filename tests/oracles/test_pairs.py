@@ -20,7 +20,8 @@ import snapshot_explorer as sx
 from snapshot_explorer import open_table
 from tests.support.pair_answers import as_texts, assert_diff_is_brute_force
 
-PAIRS = int(os.environ.get("SNAPSHOT_EXPLORER_PAIRS", "60"))
+# Two of each pair of formats.
+PAIRS = int(os.environ.get("SNAPSHOT_EXPLORER_PAIRS", "32"))
 SEED = int(os.environ.get("SNAPSHOT_EXPLORER_SEED", "1"))
 FORMATS = ("delta", "iceberg", "paimon", "hudi")
 EMPTY_STRUCT = re.compile(r"\[\w+, NULL(, \w+, NULL)*\]")

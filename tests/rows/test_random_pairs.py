@@ -9,7 +9,7 @@ from snapshot_explorer import open_table
 from tests.support.pair_answers import assert_diff_is_brute_force
 from tests.support.pair_tables import random_pair
 
-_PAIRS = int(os.environ.get("SNAPSHOT_EXPLORER_PAIRS", "40"))
+_PAIRS = int(os.environ.get("SNAPSHOT_EXPLORER_PAIRS", "20"))
 _SEED = int(os.environ.get("SNAPSHOT_EXPLORER_SEED", "33"))
 
 
