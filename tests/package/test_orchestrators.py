@@ -41,10 +41,14 @@ def example(tmp_path):
     return block
 
 
-def test_dagster_has_the_result_of_a_check(example, new_environment, tmp_path):
-    environment = new_environment()
-    environment.install(".", "dagster")
+@pytest.fixture(scope="module")
+def environment(new_environment):
+    made = new_environment()
+    made.install(".", "dagster", "pre-commit")
+    return made
 
+
+def test_dagster_has_the_result_of_a_check(example, environment, tmp_path):
     # The newest commit of the sample is long ago, so that it is late.
     said = environment.run("python", "-c", example("Dagster") + DAGSTER, cwd=tmp_path)
 
@@ -63,9 +67,7 @@ def test_airflow_fails_where_the_check_does(example, new_environment, tmp_path):
     assert "fails: Bash command failed. The command returned a non-zero exit code 1." in said
 
 
-def test_pre_commit_runs_the_check(example, new_environment, tmp_path):
-    environment = new_environment()
-    environment.install(".", "pre-commit")
+def test_pre_commit_runs_the_check(example, environment, tmp_path):
     repository = tmp_path / "repository"
     repository.mkdir()
     (repository / ".pre-commit-config.yaml").write_text(example("pre-commit"))

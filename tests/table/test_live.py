@@ -13,7 +13,7 @@ from tests.support.live_readers import read_live
 @pytest.mark.parametrize("kind", ["delta", "iceberg", "paimon"])
 def test_under_a_live_writer_every_answer_is_a_version_that_existed_or_says_what_vanished(kind, caplog):
     with caplog.at_level(logging.CRITICAL):
-        found = read_live(kind, seconds=4, readers=3, pause=0.02)
+        found = read_live(kind, seconds=1.5, readers=3, pause=0.02)
 
     assert found["wrong"] == []
     assert found["commits"] > 5

@@ -17,8 +17,8 @@ CELLS = (
     "e.wait().state.measure = 'rows'\ne.state.since = ''",
 )
 """The timeline is drawn again while the page has only just heard of the widget."""
-RUNS, SLOWER = 3, 2
-"""How often all cells are run, in a page that runs at a fraction of its speed."""
+RUNS, SLOWER = 2, 2
+"""How often all cells are run, the second time with another kernel, in a page that runs at a fraction of its speed."""
 
 
 def test_a_timeline_shows_its_bars_each_time_all_cells_run_in_a_slow_page(lab, chromium):
