@@ -1,7 +1,8 @@
-"""Have Delta's connector clean logs up: a part of `delta_tables.py`.
+"""Have Delta's connector clean logs up, a quarter of all in a run: a part of `delta_tables.py`.
 
-Writes of each log `OUT/NUMBER/before` and `after`, copies of the table, and `asked.json`: its name in `LOGS`, the noon
-that its times count from, and the time just before the checkpoint that starts the clean-up.
+What it deletes of each log is also written down, and compared everywhere: `tests/retention/test_metadata_files.py`.
+Writes of each log of the quarter `OUT/NUMBER/before` and `after`, copies of the table, and `asked.json`: its name in
+`LOGS`, the noon that its times count from, and the time just before the checkpoint that starts the clean-up.
 """
 
 from __future__ import annotations
@@ -12,18 +13,23 @@ import time
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from tests.support.delta.expired_logs import LOGS
+from tests.support.delta.expired_logs import LOGS, ExpiredLog
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
-def write_all(spark: Any, out: Path) -> None:
+def chosen(seed: int) -> dict[str, ExpiredLog]:
+    """Return the logs of a run by name."""
+    return dict(list(LOGS.items())[seed % 4 :: 4])
+
+
+def write_all(spark: Any, out: Path, seed: int) -> None:
     """Write the tables, and a checkpoint of each."""
     # Without the session of this thread the connector reads no checkpoint. It only logs that it writes none then.
     spark._jvm.SparkSession.setActiveSession(spark._jsparkSession)
     noon = datetime.now(UTC).replace(hour=12, minute=0, second=0, microsecond=0)
-    for number, (name, log) in enumerate(LOGS.items()):
+    for number, (name, log) in enumerate(chosen(seed).items()):
         before, after = (out / str(number) / when for when in ("before", "after"))
         log.write(before, noon)
         shutil.copytree(before, after)

@@ -38,7 +38,7 @@ def write_all(spark: Any, out: Path, seed: int, names: Sequence[str]) -> None:
     chosen = [scenario for scenario in scenarios if not names or scenario.name in names]
     with ThreadPoolExecutor(1) as pool:
         vacuumed = pool.submit(delta_vacuum.write_all, spark, out / "vacuumed")
-        cleaned = pool.submit(delta_log_cleanup.write_all, spark, out / "logs")
+        cleaned = pool.submit(delta_log_cleanup.write_all, spark, out / "logs", seed)
         connector.write_all(spark, chosen, out / "tables", out / "expected")
         vacuumed.result()
         cleaned.result()

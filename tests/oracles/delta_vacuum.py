@@ -33,14 +33,12 @@ NEW = (
 PAUSE_SECONDS = 5
 SCENARIOS = {
     "vectors": create(COLUMNS, VECTORS),
-    "feed": create(COLUMNS, FEED),
-    "checkpoints": create(COLUMNS, VECTORS, "'delta.checkpointInterval' = '3'", more="PARTITIONED BY (part)"),
+    "feed": create(COLUMNS, VECTORS, FEED, "'delta.checkpointInterval' = '3'", more="PARTITIONED BY (part)"),
 }
 """How each table begins."""
 CASES = (
     ("vectors", "none"),
     ("feed", "some"),
-    ("checkpoints", "some"),
 )
 """What VACUUM keeps of each table: all by a long setting, nothing by RETAIN 0 HOURS, or some by a short setting."""
 

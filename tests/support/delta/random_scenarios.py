@@ -20,7 +20,7 @@ _PROPERTIES = (
 _COLUMNS = "id BIGINT, a INT, b STRING, part STRING"
 
 
-def scenarios(seed: int, count: int = 2, steps: int = 6) -> tuple[Scenario, ...]:
+def scenarios(seed: int, count: int = 2, steps: int = 5) -> tuple[Scenario, ...]:
     """Return so many random scenarios with so many steps each after a first append.
 
     In all of them together every kind of step is taken at least once.
