@@ -15,6 +15,8 @@ MODE = os.environ.get("SNAPSHOT_EXPLORER_SPARK", "classic")
 THERE = {"classic": {"classic", "here"}, "connect": {"over_connect"}, "cluster": {"classic"}}
 """The fixtures that there are in sessions of some kinds only. Tests that ask for others are left out."""
 HERE = Path(__file__).parent
+WORKERS = {"spark.python.daemon.module": "tests.support.spark_daemon"}
+"""The setting with which Python workers start with their imports."""
 WARNED = ("PySpark does not yet fully support pandas >= 3", "The copy keyword is deprecated")
 """What PySpark 4.3 makes pandas 3 say at conversions from and to pandas."""
 
@@ -84,13 +86,17 @@ def _classic(folder, master="local[2]"):
 
     events = folder / "events"
     events.mkdir()
-    settings = spark_clusters.CONF | {
-        "spark.sql.warehouse.dir": str(folder / "warehouse"),
-        "spark.local.dir": str(folder),
-        "spark.eventLog.enabled": "true",
-        "spark.eventLog.dir": f"file://{events}",
-        "spark.eventLog.compress": "false",
-    }
+    settings = (
+        spark_clusters.CONF
+        | WORKERS
+        | {
+            "spark.sql.warehouse.dir": str(folder / "warehouse"),
+            "spark.local.dir": str(folder),
+            "spark.eventLog.enabled": "true",
+            "spark.eventLog.dir": f"file://{events}",
+            "spark.eventLog.compress": "false",
+        }
+    )
     session = SparkSession.builder.master(master).appName("tests").config(map=settings).getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     try:
@@ -118,7 +124,7 @@ def _connect(folder):
     from pyspark.sql import SparkSession
 
     with ExitStack() as stack:
-        _, address = stack.enter_context(spark_clusters.connect_server(folder))
+        _, address = stack.enter_context(spark_clusters.connect_server(folder, **WORKERS))
         session = SparkSession.builder.remote(address).appName("tests").getOrCreate()
         stack.callback(session.stop)
         yield session

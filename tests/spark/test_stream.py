@@ -18,6 +18,8 @@ from tests.support.delta.table_builder import DeltaTable, remove
 from tests.support.paimon.table_builder import PaimonTable
 
 pytestmark = pytest.mark.skipif(PYSPARK_DATA_SOURCES.applies(), reason=PYSPARK_DATA_SOURCES.problem)
+COMMITS = int(os.environ.get("SNAPSHOT_EXPLORER_STREAM_COMMITS", "60"))
+"""How often the library deltalake commits while a query reads; 200 in the long form."""
 SIGNS = {"insert": 1, "update_postimage": 1, "delete": -1, "update_preimage": -1}
 
 
@@ -74,13 +76,13 @@ def builder(tmp_path):
 
 @pytest.fixture
 def deltalake(tmp_path):
-    """The same by the library deltalake, in a process of the environment of .ci/oracles, with 200 commits."""
+    """The same by the library deltalake, in a process of the environment of .ci/oracles, with more commits."""
     folder = os.environ.get("SNAPSHOT_EXPLORER_ORACLES")
     if not folder:
         pytest.skip(".ci/oracles && export SNAPSHOT_EXPLORER_ORACLES=$PWD/.venv-oracles")
     script = Path(__file__).parents[1] / "oracles" / "stream_deltalake.py"
-    command = [Path(folder) / "bin" / "python", script, tmp_path / "orders", "200", "0.15"]
-    return lambda: subprocess.run(command, check=True), 200
+    command = [Path(folder) / "bin" / "python", script, tmp_path / "orders", str(COMMITS), "0.15"]
+    return lambda: subprocess.run(command, check=True), COMMITS
 
 
 @pytest.mark.parametrize("engine", ["builder", "deltalake"])
