@@ -141,7 +141,7 @@ def test_a_comparison_of_two_branches_is_not_one_of_their_numbers(audit):
         ("removed", "bucket-0/data-4.parquet"),
         ("added", "bucket-0/data-4-audit.parquet"),
     ]
-    assert comparison.proof == "3 of 5 files are shared, at most 2 rows changed."
+    assert comparison.proof == "At most 2 rows changed: 1 file removed, 1 added; 3 of 5 files are shared."
     assert comparison.commits["version"].to_pylist() == [4]
     text = repr(comparison)
     assert "version 4 of branch main to 4 of branch audit" in text

@@ -1,5 +1,6 @@
 """Compare the data files of two versions, in total and by partition and bucket."""
 
+from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
@@ -236,11 +237,11 @@ def summary_frame(difference: FileDifference, files: pa.Table) -> pa.Table:
     """
     parts = (
         ("in A", difference.a),
-        ("shared", difference.shared),
         ("removed", difference.removed),
         ("removed, rearranged", _rearranged(files, "removed")),
         ("added", difference.added),
         ("added, rearranged", _rearranged(files, "added")),
+        ("shared", difference.shared),
         ("in B", difference.b),
     )
     rows: list[tuple[str, int | None, int | None, int | None]] = [
@@ -253,7 +254,7 @@ def summary_frame(difference: FileDifference, files: pa.Table) -> pa.Table:
     if len(changed):
         more, fewer = total_deleted(difference)
         net = None if more is None or fewer is None else more - fewer
-        rows.insert(2, ("shared, rows deleted", len(changed), net, known_sum(changed, "size_bytes")))
+        rows.insert(-1, ("shared, rows deleted", len(changed), net, known_sum(changed, "size_bytes")))
     columns = [
         pa.array(values, dtype) for values, dtype in zip(zip(*rows, strict=True), frames.COMPARED.types, strict=True)
     ]
@@ -289,30 +290,40 @@ def difference_proof(
         kinds: Kinds of the commits between; None if they are not all known.
         keyed: Whether rows are merged by a primary key.
     """
-    shared = len(difference.shared)
-    total_files = shared + len(difference.removed) + len(difference.added)
+    total_files = len(difference.shared) + len(difference.removed) + len(difference.added)
     if not total_files:
         return "Neither version has a file."
-    if shared < total_files:
-        prefix = f"{shared:,} of {total_files:,} files are shared"
-    else:
-        prefix = "The only file is shared" if shared == 1 else f"All {shared:,} files are shared"
-    if not files.num_rows:
-        return f"{prefix}: the rows are the same."
+    changed = _changed_files(difference, files, total_files)
     may_reveal_rows = keyed and _involves_level_0(files)
     if (
-        kinds is not None
+        files.num_rows
+        and kinds is not None
         and _REARRANGING_KINDS.issuperset(kinds)
         and not may_reveal_rows
         and _keeps_rows(files, changes, keyed=keyed)
     ):
-        return f"{prefix}; only compactions lie between: the rows are the same."
-    rows = _max_changed_rows(difference, files, changes, may_reveal_rows=may_reveal_rows)
+        return f"The rows are the same, only compactions lie between: {changed}."
+    rows = _max_changed_rows(difference, files, changes, may_reveal_rows=may_reveal_rows) if files.num_rows else 0
     if rows is None:
-        return f"{prefix}; the metadata does not contain the number of changed rows."
-    if not rows:
-        return f"{prefix}: the rows are the same."
-    return f"{prefix}, at most {pluralize(rows, 'row')} changed."
+        return f"The metadata does not contain the number of changed rows: {changed}."
+    answer = f"At most {pluralize(rows, 'row')} changed" if rows else "The rows are the same"
+    return f"{answer}: {changed}."
+
+
+_CHANGES = {"removed": "removed", "added": "added", "moved": "at another level", "deletions": "with other deleted rows"}
+"""The words of COMPARED_FILES, as they follow a number of files."""
+
+
+def _changed_files(difference: FileDifference, files: pa.Table, total: int) -> str:
+    """Return how many files differ, by their change, then how many are shared."""
+    counts = Counter(files["change"].to_pylist())
+    changes = ", ".join(f"{counts[change]:,} {word}" for change, word in _CHANGES.items() if counts[change])
+    number, _, rest = changes.partition(" ")
+    differing = f"{number} {'file' if number == '1' else 'files'} {rest}; " if changes else ""
+    shared = len(difference.shared)
+    if shared == total:
+        return differing + (f"all {total:,} files are shared" if total > 1 else "the only file is shared")
+    return f"{differing}{shared:,} of {pluralize(total, 'file')} {'is' if shared == 1 else 'are'} shared"
 
 
 def _involves_level_0(files: pa.Table) -> bool:

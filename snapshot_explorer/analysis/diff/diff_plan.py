@@ -178,8 +178,7 @@ class RowDiffPlan(Shown):
             return " ".join(unreadable)
         sides = [f"{side.reading} of {side.title}" for side in (self.a, self.b)]
         proof = f"{self.proof} " if self.proof else ""
-        is_pair = self.a.given is None and self.b.given is None
-        shared = f" Not read: {pluralize(self.shared_files, 'file')} that both have." if is_pair else ""
+        shared = f" Not read: {pluralize(self.shared_files, 'file')} that both have." if self.shared_files else ""
         return f"{proof}Reads {', and '.join(sides)}.{shared}"
 
     @property

@@ -198,7 +198,6 @@ COMPARED_FILES = pa.schema(
 COMPARED_PARTITIONS = pa.schema(
     [
         *_GROUP,
-        _column("shared_files", pa.int64(), "data files in both", "files"),
         _column("removed_files", pa.int64(), "data files only in A", "files"),
         _column("added_files", pa.int64(), "data files only in B", "files"),
         _column("removed_rows", pa.int64(), "rows in the removed files, before merges and deletes", "rows"),
@@ -208,6 +207,7 @@ COMPARED_PARTITIONS = pa.schema(
             "deleted_rows", pa.int64(), "additional rows that deletion vectors of shared files remove in B", "rows"
         ),
         _column("net_bytes", pa.int64(), "size of added minus size of removed files", "bytes"),
+        _column("shared_files", pa.int64(), "data files in both", "files"),
     ]
 )
 
@@ -235,7 +235,7 @@ COMPARED = pa.schema(
         _column(
             "part",
             pa.string(),
-            "in A, shared, removed, added, in B; and files that commits only rearranged: null if commits are unknown",
+            "in A, removed, added, shared, in B; and files that commits only rearranged: null if commits are unknown",
         ),
         *_SIZES,
     ]

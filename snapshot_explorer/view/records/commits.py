@@ -4,24 +4,30 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow.value_text import WORDS
 from snapshot_explorer.core.records import Commit, TableSchema
+from snapshot_explorer.core.text import format_utc, short_user
 from snapshot_explorer.view.dispatch import draw
-from snapshot_explorer.view.drawing import Drawing, Grid, Pairs
+from snapshot_explorer.view.drawing import Drawing, Grid, Line, Pairs
 from snapshot_explorer.view.row_changes import row_change_text
 from snapshot_explorer.view.stored_details import stored_details, writer_facts
 
 _DRAWN_COLUMNS = 200
 """The maximum number of columns of a schema to draw."""
+_TO_MINUTES = len("2026-11-28 06:02")
 
 
 @draw.register
 def _commit(commit: Commit) -> Drawing:
-    """What it did to rows, a name and a value per line, then the details that its writer stored."""
+    """Who did what to rows when, a name and a value per line, then the details that its writer stored."""
     stored = {name: getattr(commit, name) for name in commit.__slots__}
     hidden = ("version", "details", *(f"rows_{name}" for name in ("inserted", "updated", "deleted", "rewritten")))
-    values = {"rows": row_change_text(stored)} | {name: stored[name] for name in stored if name not in hidden}
+    values = {name: stored[name] for name in stored if name not in hidden}
     values["readable"] = WORDS["readable"].get(commit.readable, commit.readable)
-    known = Pairs(tuple((values | writer_facts(commit.details)).items()))
-    return Drawing(title=f"version {commit.version}", parts=(known, *stored_details(commit.details)))
+    facts = (values | writer_facts(commit.details)).items()
+    known = Pairs(tuple((name, value) for name, value in facts if value not in (None, ())))
+    author = f" by {short_user(commit.user)}" if commit.user else ""
+    time = "" if commit.committed_at is None else f", {format_utc(commit.committed_at)[:_TO_MINUTES]} UTC"
+    answer = f"{commit.operation or commit.kind}{author}{time}: {row_change_text(stored)}"
+    return Drawing(title=f"version {commit.version}", parts=(Line(answer), known, *stored_details(commit.details)))
 
 
 @draw.register

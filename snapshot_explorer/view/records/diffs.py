@@ -70,8 +70,7 @@ def _diff(diff: RowDiff) -> Drawing:
     words = ", ".join(f"{count:,} {name}" for name, count in counts.items())
     plan = diff.plan
     read = [f"{pluralize(side.files, 'file') if side.files else 'rows'} of {side.title}" for side in (plan.a, plan.b)]
-    is_pair = plan.a.given is None and plan.b.given is None
-    shared = f"; not read: {pluralize(plan.shared_files, 'file')} that both have" if is_pair else ""
+    shared = f"; not read: {pluralize(plan.shared_files, 'file')} that both have" if plan.shared_files else ""
     reading = ("read", f"{' and '.join(read)}{shared}")
     first = Line("No row differs." if diff.is_empty else f"Rows: {words}.")
     proof = (("proven by metadata", plan.proof),) if plan.proof else ()
