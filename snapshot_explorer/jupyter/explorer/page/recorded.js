@@ -209,7 +209,7 @@ class Recording {
   isInWindow = (version) => this.places.get(version) >= this.window[0] && this.places.get(version) <= this.window[1];
 }
 
-const dark = matchMedia("(prefers-color-scheme: dark)"), dress = () => { document.body.dataset.theme = dark.matches ? "dark" : "light"; };
+const dark = matchMedia("screen and (prefers-color-scheme: dark)"), dress = () => { document.body.dataset.theme = dark.matches ? "dark" : "light"; };
 dark.addEventListener("change", dress);
 dress();
 const recorded = Uint8Array.from(atob(document.getElementById("recorded").textContent), (letter) => letter.charCodeAt(0));
