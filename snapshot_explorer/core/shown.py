@@ -34,6 +34,6 @@ def text_of(record: object) -> str:
     return text
 
 
-def figure_of(record: object, **choices: object) -> go.Figure:
-    """Return the plotly figure that `view` draws of a record; for the `picture` of a record that has one."""
+def figure_of(record: object, **choices: object) -> go.Figure | Shown:
+    """Return the figure that `view` draws of a record, of plotly or SVG; for the `picture` of a record that has one."""
     return import_module("snapshot_explorer.view").picture_of(record, **choices).figure

@@ -9,7 +9,7 @@ from snapshot_explorer.core.safe_text import logger_of
 from snapshot_explorer.core.shown import Shown
 from snapshot_explorer.jupyter.magics import NAMES, SnapshotMagics, spelling
 from snapshot_explorer.results import Frame
-from snapshot_explorer.view import drawing_of, mimebundle, spelled, svg_of
+from snapshot_explorer.view import SvgPicture, drawing_of, mimebundle, shown_picture, spelled
 
 log = logger_of(__name__)
 
@@ -55,14 +55,15 @@ def load_ipython_extension(ip: InteractiveShell) -> None:
     def draw_record(record: Shown, **choices: object) -> dict[str, Any]:
         if type(record)._repr_mimebundle_ is not Shown._repr_mimebundle_:
             return record._repr_mimebundle_(**choices)
-        return mimebundle(spelled(drawing_of(record), spelling()), picture=svg_of(record))
+        return mimebundle(spelled(drawing_of(record), spelling()), picture=shown_picture(record))
 
-    def depict(figure: "FigureWithTable", **_: object) -> dict[str, Any]:
+    def depict(figure: "FigureWithTable | SvgPicture", **_: object) -> dict[str, Any]:
         return figure.mimebundle(limit=magics.display_limit, call=spelling())
 
     if ip.display_formatter is not None:
         ip.display_formatter.mimebundle_formatter.for_type(Frame, draw)
         ip.display_formatter.mimebundle_formatter.for_type(Shown, draw_record)
+        ip.display_formatter.mimebundle_formatter.for_type(SvgPicture, depict)
         ip.display_formatter.mimebundle_formatter.for_type_by_name(*_FIGURE, depict)
     magics.shown_progress.register()
     if taken:
@@ -91,8 +92,8 @@ def unload_ipython_extension(ip: InteractiveShell) -> None:
         matchers[:] = [item for item in matchers if getattr(item, "matcher_identifier", None) != completion.MATCHER]
     if ip.display_formatter is not None:
         formatter = ip.display_formatter.mimebundle_formatter
-        formatter.type_printers.pop(Frame, None)
-        formatter.type_printers.pop(Shown, None)
+        for shown in (Frame, Shown, SvgPicture):
+            formatter.type_printers.pop(shown, None)
         formatter.deferred_printers.pop(_FIGURE, None)
         # IPython moves it once a figure has been displayed.
         for figure in [cls for cls in formatter.type_printers if (cls.__module__, cls.__name__) == _FIGURE]:

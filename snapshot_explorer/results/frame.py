@@ -136,8 +136,10 @@ class Frame(Exportable, Shown):
         words = (self._recorded.schema.field(name).metadata or {}).get(b"words")
         return words == b"readable" and 0 < len(self) == self._recorded[name].null_count
 
-    def picture(self, *, y: str = "rows") -> go.Figure:
-        """Return the rows as a plotly figure. It displays as a table on pages that show no figures.
+    def picture(self, *, y: str = "rows") -> go.Figure | Shown:
+        """Return the rows as a figure. It displays as a table on pages that show no figures.
+
+        A history is a plotly figure; `svg` of other figures is their text as SVG.
 
         Args:
             y: The measure of the bars of a history: rows, files or bytes.

@@ -35,8 +35,11 @@ class FrameResult(Exportable, Shown):
         """Return the data as a frame."""
         raise NotImplementedError
 
-    def picture(self) -> go.Figure:
-        """Return the result as a plotly figure. It displays as its text on pages that show no figures."""
+    def picture(self) -> go.Figure | Shown:
+        """Return the result as a figure, of a profile as one of plotly; `svg` of the others is their text as SVG.
+
+        It displays as its text on pages that show no figures.
+        """
         return figure_of(self)
 
     def to_arrow(self) -> pa.Table:

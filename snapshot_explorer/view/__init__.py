@@ -19,6 +19,7 @@ from snapshot_explorer.view.drawing import (
     spelled,
 )
 from snapshot_explorer.view.html import render_html
+from snapshot_explorer.view.svg import SvgPicture
 from snapshot_explorer.view.text import render_text
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "Line",
     "Pairs",
     "Part",
+    "SvgPicture",
     "codes_of",
     "drawing_of",
     "mimebundle",
@@ -39,8 +41,8 @@ __all__ = [
     "picture_of",
     "render_html",
     "render_text",
+    "shown_picture",
     "spelled",
-    "svg_of",
     "text_of",
 ]
 
@@ -50,7 +52,7 @@ def mimebundle(drawing: Drawing, *, limit: int = DRAWN_ROWS, picture: str = "") 
 
     Args:
         limit: Rows to draw of a grid that has no limit of its own.
-        picture: SVG for the HTML, below the title; see `svg_of`.
+        picture: SVG for the HTML, below the title; see `shown_picture`.
     """
     return {
         "text/plain": render_text(drawing, limit=limit),
@@ -58,15 +60,14 @@ def mimebundle(drawing: Drawing, *, limit: int = DRAWN_ROWS, picture: str = "") 
     }
 
 
-def svg_of(record: object) -> str:
-    """Return the picture that a record shows by itself, as SVG; empty if it shows only its drawing."""
+def shown_picture(record: object) -> str:
+    """Return the picture that a record shows by itself, as HTML; empty if it shows only its drawing."""
     if type(record).__name__ not in PICTURED:
         return ""
-    from snapshot_explorer.view.tracks.svg import tracks_svg  # noqa: PLC0415 - few records have such a picture
-    from snapshot_explorer.view.tracks.tracks import TracksPicture  # noqa: PLC0415 - likewise
+    from snapshot_explorer.view.tracks.svg import TracksPicture, brief_html  # noqa: PLC0415 - few records have one
 
     picture = picture_of(record, **PICTURED[type(record).__name__])
-    return tracks_svg(picture.tracks) if isinstance(picture, TracksPicture) else ""
+    return brief_html(picture.tracks) if isinstance(picture, TracksPicture) else ""
 
 
 def text_of(record: object) -> str:
@@ -76,4 +77,4 @@ def text_of(record: object) -> str:
 
 def mimebundle_of(record: object) -> dict[str, str]:
     """Return a record as `text/plain` and `text/html`, for `_repr_mimebundle_`."""
-    return mimebundle(drawing_of(record), picture=svg_of(record))
+    return mimebundle(drawing_of(record), picture=shown_picture(record))

@@ -44,6 +44,7 @@ MODULES = {
     "table.snapshot.Snapshot": "tables",
     "table.table.Table": "tables",
     "view.plotly_figure.FigureWithTable": "figures",
+    "view.svg.SvgPicture": "figures",
 }
 """The module in `records` that draws a type. A type that is not listed is drawn like the type it inherits from."""
 

@@ -19,6 +19,7 @@ from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.value_text import truncate
 from snapshot_explorer.core.safe_text import sanitize
 from snapshot_explorer.view.palette import GRAY, GREEN, SKY, VERMILLION
+from snapshot_explorer.view.svg import SvgPicture
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -71,18 +72,21 @@ SHARED = Style(color=GRAY, pattern="", symbol="circle", sign="")
 
 
 class Picture:
-    """A figure, which is made at first use, and the drawing of the table beside it."""
+    """A figure of plotly or SVG, which is made at first use, and the drawing of the table beside it."""
 
-    def __init__(self, drawing: Drawing, make: Callable[[], go.Figure]) -> None:
+    def __init__(self, drawing: Drawing, make: Callable[[], go.Figure | str]) -> None:
         self.drawing = drawing
         self._make = make
 
     @cached_property
-    def figure(self) -> FigureWithTable:
-        """Return the plotly figure, which displays with the table."""
+    def figure(self) -> FigureWithTable | SvgPicture:
+        """Return the figure, which displays with the table."""
+        made = self._make()
+        if isinstance(made, str):
+            return SvgPicture(svg=made, table=self.drawing)
         from snapshot_explorer.view.plotly_figure import FigureWithTable  # noqa: PLC0415 - it imports plotly
 
-        return FigureWithTable.of(self._make(), self.drawing)
+        return FigureWithTable.of(made, self.drawing)
 
 
 def plotly_text(content: str, longest: int = _LONGEST) -> str:

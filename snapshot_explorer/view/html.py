@@ -79,7 +79,10 @@ _STYLE_OF_COMMITS = (
     "</style>"
 )
 """Kinds of commits have the colors of the timeline. Additions are green, removals are red, with bars."""
-_STYLE_OF_PICTURES = f"<style>{_DARK.replace('.sx', '.sx .sx-picture')}{{{DARK_PICTURE}}}</style>"
+_STYLE_OF_PICTURES = (
+    "<style>.sx .sx-picture{display:block;max-width:100%;height:auto}"
+    f"{_DARK.replace('.sx', '.sx .sx-picture')}{{{DARK_PICTURE}}}</style>"
+)
 _STYLE_OF_MARKS = (
     "<style>"
     ".sx .sx-table td.sx-changed{font-weight:600;box-shadow:inset 0 0 0 99px rgba(0,98,155,.18);"

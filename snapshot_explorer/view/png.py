@@ -76,18 +76,18 @@ class Canvas:
     def html(self, alternative: str) -> str:
         """Return the picture as an element that needs no script and no style."""
         height, width = self._points.shape
-        return image_html("png", self.png(), alternative, (width // 2, height // 2))
+        return image_html("png", self.png(), alternative, f' width="{width // 2}" height="{height // 2}"')
 
     def png(self) -> bytes:
         """Return the picture as a PNG file."""
         return _png(self._points, self._colors)
 
 
-def image_html(kind: str, content: bytes, alternative: str, size: tuple[int, int]) -> str:
+def image_html(kind: str, content: bytes, alternative: str, size: str = "") -> str:
     """Return a picture as an element that pages keep which drop SVG: notebooks that are not trusted, and GitHub."""
     return (
         f'<img class="sx-picture" src="data:image/{kind};base64,{b64encode(content).decode()}" '
-        f'alt="{escape(alternative)}" width="{size[0]}" height="{size[1]}" style="max-width:100%;height:auto">'
+        f'alt="{escape(alternative)}"{size} style="max-width:100%;height:auto">'
     )
 
 

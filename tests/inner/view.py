@@ -18,6 +18,5 @@ from snapshot_explorer.view.timeline.commit_bars import commit_bars
 from snapshot_explorer.view.timeline.figure import timeline
 from snapshot_explorer.view.tracks.branch_graph import branch_graph
 from snapshot_explorer.view.tracks.file_lifetimes import file_tracks, partition_heat
-from snapshot_explorer.view.tracks.heat_map import heat_map_content
-from snapshot_explorer.view.tracks.svg import tracks_svg
-from snapshot_explorer.view.tracks.tracks import MOST_TRACKS, Mark, Span, Track, Tracks, tracks_content, tracks_figure
+from snapshot_explorer.view.tracks.svg import brief_html, heat_svg, tracks_svg
+from snapshot_explorer.view.tracks.tracks import MOST_TRACKS, Mark, Span, Track, Tracks

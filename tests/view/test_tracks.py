@@ -19,21 +19,33 @@ from tests.inner.view import (
     Track,
     Tracks,
     branch_graph,
+    brief_html,
     file_tracks,
-    heat_map_content,
+    heat_svg,
     partition_heat,
-    tracks_content,
-    tracks_figure,
     tracks_svg,
 )
 
 DATA = Path(__file__).parents[1] / "data"
 EVIL = "<b>$x$</b>"
+SVG = "{http://www.w3.org/2000/svg}"
+TITLE, TEXT = f"{SVG}title", f"{SVG}text"
 
 
 @pytest.fixture(scope="module")
 def orders():
     return open_table(samples.path("orders"))
+
+
+def texts_of(svg):
+    """Return the texts of a picture: labels, keys, the caption, then those of the plot."""
+    return [text.text for text in ET.fromstring(svg).iter(TEXT)]
+
+
+def lines_of(svg):
+    """Return the lines with tooltips, and the elements that have these."""
+    groups = ET.fromstring(svg).iter(f"{SVG}g")
+    return [(group, line) for group in groups for line in group.findall(f"{SVG}line")]
 
 
 def groups_of(track):
@@ -50,8 +62,15 @@ def test_a_bisection_is_a_strip_with_the_first_version_ringed(orders):
     assert groups_of(strip)[-1] == (7, "first")
     assert strip.marks[-1].text == "8 append by 3389c2bd"
     assert [mark.place for mark in strip.marks] == [0, 7, 7]
-    names = [trace.name for trace in found.picture().data]
-    assert names == ["does not hold", "does not hold", "holds", "holds", "first"]
+    assert texts_of(found.picture().svg) == [
+        None,
+        "does not hold",
+        "holds",
+        picture_of(found).tracks.caption,
+        "8 append by 3389c2bd",
+        "1",
+        "8",
+    ]
     (strip,) = picture_of(by_halving).tracks.tracks
     assert len(strip.marks) == 1 + len(by_halving.evaluated)
 
@@ -81,11 +100,11 @@ def test_versions_that_were_not_evaluated_are_hatched_and_never_drawn_as_if_they
         assert [drawn[place] for place in range(len(found.versions))] == [
             words[evaluated.get(version)] for version in found.versions
         ]
-        lines = {trace.name: trace.line.dash for trace in found.picture().data if trace.mode == "lines"}
-        assert lines.pop("not evaluated") == "3px,4px"
-        assert set(lines.values()) == {None}
+        lines = {group.find(TITLE).text.split(": ")[-1]: line for group, line in lines_of(found.picture().svg)}
+        assert lines.pop("not evaluated").get("stroke-dasharray") == "3 4"
+        assert {line.get("stroke-dasharray") for line in lines.values()} == {None}
         assert found.assumes_one_change
-        assert found.picture().layout.title.text.endswith(", if it changes only once")
+        assert ", if it changes only once \N{MIDDLE DOT} versions " in found.picture().svg
 
 
 def test_the_life_of_a_row_is_a_track(orders):
@@ -107,7 +126,7 @@ def test_the_life_of_a_file_is_a_track(orders):
     ends = lifetimes.to_arrow()["removed_version"]
     assert [track.spans[0].group for track in found.tracks].count("live") == ends.null_count
     assert (found.total, found.note) == (len(lifetimes), "")
-    assert lifetimes.picture("files").layout.yaxis.ticktext[0] == found.tracks[0].label
+    assert texts_of(lifetimes.picture("files").svg)[0] == found.tracks[0].label
 
 
 def test_compactions_and_missing_files_are_marked_once_files_were_looked_for(tmp_path):
@@ -141,8 +160,9 @@ def test_branches_are_lanes_that_begin_where_they_were_created(orders):
     assert (graph.versions[link.begin[0]], link.begin[1], link.end[1]) == (5, 0, 1)
     assert {mark.text: mark.opens for mark in main.marks if mark.text} == {"opening": 1, "v1": 5}
     assert dev.marks[0].opens is None
-    assert tracks_content(graph)["links"] == [[link.begin[0], 0, link.end[0], 1]]
-    assert orders.branches().picture().layout.yaxis.ticktext == ("main", "dev")
+    svg = orders.branches().picture().svg
+    assert texts_of(svg)[:2] == ["main", "dev"]
+    assert re.findall('data-opens="([0-9]+)"', svg) == [str(version) for version in range(1, 19)]
 
 
 def test_a_branch_without_commits_of_its_own_is_a_text_at_its_newest_one():
@@ -172,35 +192,33 @@ def test_a_table_without_branches_is_one_lane_that_says_so(name, note):
 def test_what_changed_in_partitions_is_a_heat_map():
     events = open_table(samples.path("events")).lifetimes()
 
-    (heat,) = events.picture("partitions").data
+    svg = events.picture("partitions").svg
 
     rows = events.to_arrow().filter(events.to_arrow()["removed_version"].is_valid())
     changed = sum(events.to_arrow()["rows"].to_pylist()) + sum(rows["rows"].to_pylist())
     assert partition_heat(events).numbers.sum() == changed
-    assert heat.y[0] == "day=2026-11-01"
-    assert heat.customdata[0][0].tolist() == ["12 rows in files added or removed", "version 1"]
-    bytes_map = heat_map_content(partition_heat(events, "bytes"))
-    assert len(bytes_map["cells"]) == len(heat_map_content(partition_heat(events, "files"))["cells"])
-    assert bytes_map["cells"][0][3].endswith("kB in files added or removed")
+    assert texts_of(svg)[0] == "day=2026-11-01"
+    assert "<title>day=2026-11-01, version 1: 12 rows in files added or removed</title>" in svg
+    of_bytes = heat_svg(partition_heat(events, "bytes"))
+    assert of_bytes.count("kB in files added or removed</title>") == svg.count("<title>")
     with pytest.raises(InvalidArgumentError, match="totals, files or partitions, not 'cows'"):
         events.picture("cows")
     with pytest.raises(InvalidArgumentError, match="counts rows, files, bytes, not 'cows'"):
         events.picture("partitions", y="cows")
 
 
-def test_figures_and_pages_get_the_same_tracks_as_text():
-    mark = Mark(place=1, group="updated", text=EVIL, hover=EVIL)
-    span = Span(first=0, last=1, group="present")
-    track = Track(label=EVIL, spans=(span,), marks=(mark,))
+def test_versions_that_no_browser_counts_and_tracks_that_are_not_drawn_are_named():
+    mark = Mark(place=1, group="updated", text=EVIL, hover=f"{EVIL}\nagain")
+    track = Track(label=EVIL, spans=(Span(first=0, last=1, group="present"),), marks=(mark,))
     found = Tracks(title=EVIL, versions=(2**62, 2**62 + 1), tracks=(track,), total=MOST_TRACKS + 1, noun="rows")
 
-    content, figure = tracks_content(found), tracks_figure(found).to_json()
+    svg = tracks_svg(found)
 
-    assert content["ticks"] == [[1, str(2**62 + 1)]]
-    assert content["tracks"][0]["marks"] == [[1, "updated", EVIL, EVIL, False]]
-    assert content["note"] == "1 of 61 rows"
-    assert EVIL not in figure
-    assert "&lt;b&gt;&#36;x&#36;" in figure
+    assert str(2**62 + 1) in texts_of(svg)
+    assert texts_of(svg)[3].endswith("1 of 61 rows")
+    assert EVIL not in svg
+    assert texts_of(svg).count(EVIL) == 2
+    assert f"{EVIL}\nagain" in [title.text for title in ET.fromstring(svg).iter(TITLE)]
 
 
 def test_a_text_that_would_cover_the_one_before_stands_below_the_line():
@@ -209,8 +227,13 @@ def test_a_text_that_would_cover_the_one_before_stands_below_the_line():
     )
     tracks = Tracks(title="", versions=tuple(range(10)), tracks=(Track(label="", marks=marks),), total=1, noun="rows")
 
-    assert [mark[4] for mark in tracks_content(tracks)["tracks"][0]["marks"]] == [False, True, False]
-    assert tracks_figure(tracks).data[0].textposition == ("top right", "bottom right", "top left")
+    drawn = {text.text: text for text in ET.fromstring(tracks_svg(tracks)).iter(TEXT)}
+
+    assert [(drawn[text].get("y"), drawn[text].get("text-anchor")) for text in ("a long text", "x", "y")] == [
+        ("-11", "start"),
+        ("19", "start"),
+        ("-11", "end"),
+    ]
 
 
 def svg_in(html):
@@ -235,12 +258,12 @@ def test_hostile_texts_of_a_picture_are_escaped():
     track = Track(label=evil, spans=(Span(first=0, last=0, group="holds"),), marks=(mark,))
     tracks = Tracks(title=evil, versions=(1,), tracks=(track,) * 20, total=30, noun=evil)
 
-    html = tracks_svg(tracks)
+    html = brief_html(tracks)
 
-    assert "<script" not in html + svg_in(html)
+    assert "<script" not in html + svg_in(html) + tracks_svg(tracks)
     assert len(ET.fromstring(svg_in(html))) > 12
     assert "12 of 30" in html
-    assert tracks_svg(Tracks(title="t", versions=(1,), tracks=(), total=0, noun="rows")) == ""
+    assert brief_html(Tracks(title="t", versions=(1,), tracks=(), total=0, noun="rows")) == ""
 
 
 def test_lifetimes_show_a_line_for_each_of_the_newest_files_by_themselves():

@@ -253,8 +253,12 @@ class FileLifetimes(Exportable, Shown):
     def __len__(self) -> int:
         return int(self.intervals.rows.num_rows)
 
-    def picture(self, of: Literal["totals", "files", "partitions"] = "totals", *, y: Measure = "rows") -> go.Figure:
-        """Return a plotly figure over the known versions. It displays as a table on pages that show no figures.
+    def picture(
+        self, of: Literal["totals", "files", "partitions"] = "totals", *, y: Measure = "rows"
+    ) -> go.Figure | Shown:
+        """Return a figure over the known versions. It displays as a table on pages that show no figures.
+
+        Totals are a plotly figure; `svg` of the others is their text as SVG.
 
         Args:
             of: `totals` for files, rows and bytes; `files` for a line per file from the version that added it to the

@@ -13,7 +13,7 @@ from snapshot_explorer.jupyter.explorer.environment import load_limits
 from snapshot_explorer.jupyter.explorer.views import View
 from snapshot_explorer.jupyter.explorer.work import Job
 from snapshot_explorer.view import Code, Drawing, Line, Pairs, drawing_of
-from snapshot_explorer.view.tracks.tracks import tracks_of
+from snapshot_explorer.view.tracks.svg import svg_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, MutableMapping, Sequence
@@ -62,7 +62,7 @@ def blame(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
         drawing=_without_call(drawing_of(result)),
         code=request.name + result.call.removeprefix(result.open_expression),
         source=cache.cited(result.versions[0], result.versions[-1]),
-        tracks=tracks_of(result) if len(result) else {},
+        picture=svg_of(result),
     )
 
 
@@ -219,7 +219,7 @@ class Bisector(Action):
             drawing=replace(drawing, parts=(*lines, *drawing.parts)),
             code=self._context.name + bisection.call.removeprefix(bisection.open_expression),
             source=source,
-            tracks=tracks_of(bisection),
+            picture=svg_of(bisection),
         )
         self.view.show(result)
         if bisection.version is not None:

@@ -130,8 +130,7 @@ class View:
             "isAnnouncement": result.is_announcement,
             "columns": [(sanitize(name), sanitize(dtype), is_shown) for name, dtype, is_shown in result.columns],
             "tiles": list(result.tiles),
-            "tracks": dict(result.tracks),
-            "heat": dict(result.heat),
+            "picture": result.picture,
             "isLive": result.is_live,
         }
 

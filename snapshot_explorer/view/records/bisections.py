@@ -11,7 +11,8 @@ from snapshot_explorer.core.text import pluralize, short_user
 from snapshot_explorer.view.dispatch import depict, draw
 from snapshot_explorer.view.drawing import Code, Drawing, Grid, Line, Pairs, fact_line
 from snapshot_explorer.view.figures import Picture
-from snapshot_explorer.view.tracks.tracks import NOT_EVALUATED, Mark, Span, Track, Tracks, TracksPicture
+from snapshot_explorer.view.tracks.svg import TracksPicture
+from snapshot_explorer.view.tracks.tracks import NOT_EVALUATED, Mark, Span, Track, Tracks
 
 _GROUPS = {True: "holds", False: "does not hold", None: "could not be read"}
 _DRAWN = 14

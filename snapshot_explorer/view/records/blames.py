@@ -13,7 +13,8 @@ from snapshot_explorer.view.dispatch import depict, draw
 from snapshot_explorer.view.drawing import Code, Drawing, Grid, Line, fact_line
 from snapshot_explorer.view.figures import Picture
 from snapshot_explorer.view.grid import drawn_field
-from snapshot_explorer.view.tracks.tracks import MOST_TRACKS, Mark, Span, Track, Tracks, TracksPicture
+from snapshot_explorer.view.tracks.svg import TracksPicture
+from snapshot_explorer.view.tracks.tracks import MOST_TRACKS, Mark, Span, Track, Tracks
 
 _DRAWN_LINES = 20
 _DRAWN_COLUMNS = 8

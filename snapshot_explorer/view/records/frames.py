@@ -18,7 +18,7 @@ from snapshot_explorer.view.tracks.action_timeline import action_timeline
 from snapshot_explorer.view.tracks.branch_graph import branch_graph
 from snapshot_explorer.view.tracks.lake_timeline import lake_timeline
 from snapshot_explorer.view.tracks.slice_tracks import slice_tracks
-from snapshot_explorer.view.tracks.tracks import TracksPicture
+from snapshot_explorer.view.tracks.svg import TracksPicture
 
 
 @draw.register

@@ -10,8 +10,7 @@ from snapshot_explorer.view.drawing import Drawing, Grid, Line
 from snapshot_explorer.view.figures import Picture
 from snapshot_explorer.view.profiles import totals_figure
 from snapshot_explorer.view.tracks.file_lifetimes import file_tracks, partition_heat
-from snapshot_explorer.view.tracks.heat_map import heat_map_figure
-from snapshot_explorer.view.tracks.tracks import TracksPicture
+from snapshot_explorer.view.tracks.svg import TracksPicture, heat_svg
 
 
 @draw.register
@@ -28,7 +27,7 @@ def _picture(lifetimes: FileLifetimes, *, of: str = "totals", y: Measure = "rows
     if of == "files":
         return TracksPicture(_lifetimes(lifetimes), lambda: file_tracks(lifetimes, is_brief=is_brief))
     if of == "partitions":
-        return Picture(_lifetimes(lifetimes), lambda: heat_map_figure(partition_heat(lifetimes, y)))
+        return Picture(_lifetimes(lifetimes), lambda: heat_svg(partition_heat(lifetimes, y)))
     if of != "totals":
         raise InvalidArgumentError(f"A picture shows totals, files or partitions, not {of!r}.")
     totals = lifetimes.totals()

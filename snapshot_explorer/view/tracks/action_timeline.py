@@ -8,7 +8,8 @@ import pyarrow as pa
 
 from snapshot_explorer.core.text import pluralize
 from snapshot_explorer.view.drawing import Drawing, Grid, Line
-from snapshot_explorer.view.tracks.tracks import Mark, Span, Track, Tracks, TracksPicture, style_of
+from snapshot_explorer.view.tracks.svg import TracksPicture
+from snapshot_explorer.view.tracks.tracks import Mark, Span, Track, Tracks, style_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

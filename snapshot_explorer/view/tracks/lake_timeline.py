@@ -11,7 +11,8 @@ from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.view.commits import commit_lines
 from snapshot_explorer.view.drawing import Drawing, Grid, Line
 from snapshot_explorer.view.row_changes import with_row_changes
-from snapshot_explorer.view.tracks.tracks import Mark, Track, Tracks, TracksPicture
+from snapshot_explorer.view.tracks.svg import TracksPicture
+from snapshot_explorer.view.tracks.tracks import Mark, Track, Tracks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,7 +9,8 @@ import pyarrow as pa
 
 from snapshot_explorer.core.text import format_size, pluralize
 from snapshot_explorer.view.drawing import Drawing, Grid, Line
-from snapshot_explorer.view.tracks.tracks import MOST_TRACKS, Mark, Span, Track, Tracks, TracksPicture
+from snapshot_explorer.view.tracks.svg import TracksPicture
+from snapshot_explorer.view.tracks.tracks import MOST_TRACKS, Mark, Span, Track, Tracks
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

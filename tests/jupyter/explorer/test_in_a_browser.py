@@ -314,7 +314,7 @@ def test_rows_that_differ_are_filtered_and_blamed_and_a_condition_is_bisected(no
         assert saved.value.suggested_filename == name
         content = Path(saved.value.path()).read_bytes()
         assert content.startswith(begin)
-        assert name == "orders.png" or (b">orders: 1 tracks<" in content and b">updated<" in content)
+        assert name == "orders.png" or (b" versions " in content and b">updated<" in content)
     notebook.shot("rows")
 
     commit_is_found_in_two_clicks(notebook)

@@ -9,11 +9,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from snapshot_explorer import open_table, samples
-from snapshot_explorer.history import history_of
 from snapshot_explorer.jupyter.explorer import Explorer, explore
 from snapshot_explorer.view import drawing_of, render_text
 from tests.inner.jupyter import SnapshotMagics, load_limits
-from tests.inner.view import branch_graph, file_tracks, heat_map_content, partition_heat, tracks_content
 from tests.support.explorers import grid_of, outcome, pressed, shown_text, typed
 from tests.support.paimon.table_builder import PaimonTable
 
@@ -455,10 +453,10 @@ def test_pictures_of_all_versions_are_those_of_python(explorer, orders):
     graph = explorer.view
 
     assert lives["title"].startswith("34 files over 18 versions. ")
-    assert lives["tracks"] == tracks_content(file_tracks(orders.lifetimes()))
-    assert heat["heat"] == heat_map_content(partition_heat(orders.lifetimes(), "files"))
+    assert lives["picture"] == orders.lifetimes().picture("files").svg
+    assert heat["picture"] == orders.lifetimes().picture("partitions", y="files").svg
     assert heat["code"] == "orders.lifetimes().picture('partitions', y='files')"
-    assert graph["tracks"] == tracks_content(branch_graph(history_of(orders)))
+    assert graph["picture"] == orders.branches().picture().svg
     assert "opening" in shown_text(explorer, "branches")
 
 
@@ -478,16 +476,16 @@ def test_a_format_with_actions_and_file_groups_has_their_pictures():
     typed(explorer, tab="files", file_view="actions")
     actions = explorer.view
     typed(explorer, file_view="slices")
-    groups = explorer.view["tracks"]
+    groups = explorer.view["picture"]
     assert explorer.page["choices"]["file_view"][-2:] == ["actions", "slices"]
     explorer.close()
 
-    assert [track["label"] for track in actions["tracks"]["tracks"]][:2] == ["deltacommit", "savepoint"]
-    places = [mark[0] for track in actions["tracks"]["tracks"] for mark in track["marks"]]
-    assert min(places) == 0
-    assert max(places) <= actions["tracks"]["count"]
-    assert actions["tracks"]["ticks"][0] == [0, "2026-11-02 22:00:04"]
-    assert len(groups["tracks"]) == 14
+    texts = re.findall(">([^<]+)</text>", actions["picture"])
+    assert texts[:2] == ["deltacommit", "savepoint"]
+    assert "2026-11-02 22:00:04" in texts
+    shares = [float(share) for share in re.findall('<svg x="([0-9.]+)%', actions["picture"])]
+    assert (min(shares) < 0.1, max(shares) <= 100.05) == (True, True)
+    assert len(re.findall("(?:Kassel|Lyon)/[0-9a-f]{8}</text>", groups)) == 14
 
 
 def test_a_picture_that_the_format_lacks_is_refused(explorer):

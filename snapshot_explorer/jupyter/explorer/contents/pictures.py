@@ -14,8 +14,7 @@ from snapshot_explorer.view import Drawing, Grid, Line, drawing_of, picture_of
 from snapshot_explorer.view.records.frames import drawn_rows
 from snapshot_explorer.view.tracks.branch_graph import branch_graph
 from snapshot_explorer.view.tracks.file_lifetimes import file_tracks, partition_heat
-from snapshot_explorer.view.tracks.heat_map import heat_map_content
-from snapshot_explorer.view.tracks.tracks import TracksPicture, tracks_content
+from snapshot_explorer.view.tracks.svg import heat_svg, svg_of, tracks_svg
 
 if TYPE_CHECKING:
     from snapshot_explorer.jupyter.explorer.contents.view_requests import SnapshotCache, ViewRequest
@@ -47,14 +46,14 @@ def _metadata_picture(cache: SnapshotCache, request: ViewRequest, view: str) -> 
     name = next((item.name for item in history_of(cache.table).table_format.inspections if item.picture == view), None)
     if name is None:
         raise InvalidArgumentError(f"{cache.table.name} has no picture of {view}: its format records none.")
-    picture = picture_of(cache.table.inspect(name))
-    drawing = picture.drawing
+    frame = cache.table.inspect(name)
+    drawing = picture_of(frame).drawing
     return ViewResult(
         drawing=replace(drawing, parts=tuple(map(_without_signs, drawing.parts))),
         answer=f"{_NAMES[view]} of {cache.table.name}",
         code=f"{request.name}.inspect({name!r}).picture()",
         source=cache.cited(cache.table.current.version),
-        tracks=tracks_content(picture.tracks) if isinstance(picture, TracksPicture) and picture.tracks.tracks else {},
+        picture=svg_of(frame),
     )
 
 
@@ -76,7 +75,7 @@ def _lifetimes(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
         answer=". ".join([f"{tracks.total:,} files over {len(lifetimes.versions):,} versions", *tracks.notes[:1]]),
         code=f"{request.name}.lifetimes().picture('files')",
         source=cache.cited(*lifetimes.versions[:1], *lifetimes.versions[-1:]),
-        tracks=tracks_content(tracks) if tracks.tracks else {},
+        picture=tracks_svg(tracks),
     )
 
 
@@ -88,7 +87,7 @@ def _partitions(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
         answer=f"What {len(lifetimes.versions):,} versions changed, by partition: {heat.what}",
         code=f"{request.name}.lifetimes().picture('partitions', y={y!r})",
         source=cache.cited(*lifetimes.versions[:1], *lifetimes.versions[-1:]),
-        heat=heat_map_content(heat) if heat.labels else {},
+        picture=heat_svg(heat),
     )
 
 
@@ -113,5 +112,5 @@ def branches(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
         drawing=Drawing(title=graph.title, parts=(*map(Line, graph.notes), *grids)),
         code=f"{request.name}.branches().picture()",
         source=cache.cited(*history_of(cache.table).listing.versions[-1:]),
-        tracks=tracks_content(graph) if graph.tracks else {},
+        picture=tracks_svg(graph),
     )

@@ -82,10 +82,8 @@ class ViewResult:
     """The columns to choose from: name, type, whether it is shown."""
     tiles: Sequence[Mapping[str, Any]] = ()
     """How the values of columns moved; see `distributions`."""
-    tracks: Mapping[str, Any] = field(default_factory=dict)
-    """A picture of lines over versions, from `tracks_content`; empty if there is none."""
-    heat: Mapping[str, Any] = field(default_factory=dict)
-    """A map of numbers over versions, from `heat_map_content`; empty without one."""
+    picture: str = ""
+    """A picture as SVG, whose texts are escaped; empty without one."""
     is_live: bool = False
     """Whether reading is so fast that a condition filters while it is typed."""
     is_announcement: bool = False

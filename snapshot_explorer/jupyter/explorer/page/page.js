@@ -1,6 +1,6 @@
 // The explorer's page: draws the traits of one model, and sends what a user does. Every text is set as text.
 
-import { Button, Copy, Heat, Tracks, draw, html, save, savePng, useEffect, useLayoutEffect, useReducer, useRef, useState } from "./pictures.js";
+import { Button, Copy, Picture, draw, html, save, savePng, useEffect, useLayoutEffect, useReducer, useRef, useState } from "./pictures.js";
 import { Timeline, local, short } from "./timeline.js";
 import { Grid } from "./grid.js";
 
@@ -387,8 +387,7 @@ function Content({ app, view, place, children }) {
       ${view.headline ? html`<${CommitView} app=${app} view=${view} />` : html`<div class="sx-answer" role="heading" aria-level="3">${view.title}</div>
         ${view.findings.length > 0 && html`<${Findings} app=${app} findings=${view.findings} />`}
         <${Summary} shares=${view.shares} tiles=${view.tiles} />
-        ${view.tracks.tracks?.length > 0 && html`<${Tracks} app=${app} tracks=${view.tracks} />`}
-        ${view.heat.labels && html`<${Heat} app=${app} heat=${view.heat} />`}
+        ${view.picture && html`<${Picture} app=${app} svg=${view.picture} />`}
         ${joined(view.parts).map((part) => html`<${Part} app=${app} part=${part} />`)}`}
       ${view.isAnnouncement && html`<${Button} label="Compare rows" title="Read what is announced" act=${() => app.act("compare rows")} />`}
       ${view.grid?.columns && (view.grid.total ? html`<${Grid} app=${app} place=${place} grid=${view.grid} />` : html`<p class="sx-empty">No ${view.grid.noun}.</p>`)}
