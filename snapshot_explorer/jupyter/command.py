@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Literal
@@ -38,6 +38,25 @@ ValueType = Literal[
 ]
 """The type of a value, by which it is checked and completed."""
 
+_TYPES: Mapping[str, ValueType] = MappingProxyType(
+    {
+        "A,B": "columns",
+        "A..B": "range",
+        "N": "number",
+        "TIME": "time",
+        "REF": "ref",
+        '"SQL"': "condition",
+        "FILE": "path",
+        "F": "format",
+        "VARIABLE": "dict",
+        "K": "kind",
+        "COLUMN=VALUE": "partition",
+        "WHAT": "measure",
+        "TYPES": "types",
+    }
+)
+"""The types of the values of options, by the names of values in usage lines."""
+
 Question = Literal[
     "What is there?",
     "What happened?",
@@ -68,35 +87,51 @@ REMOVED: Mapping[str, str] = MappingProxyType(
 """Words that were commands, and what is typed in their place."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Argument:
     """An argument without a flag."""
 
     name: str
     """Its name in the usage line, such as PATH."""
     meaning: str
+    _: KW_ONLY
     value_type: ValueType
     required: bool = False
     """Whether the command needs it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Option:
     """An argument with a flag."""
 
-    flags: tuple[str, ...]
-    """Its spellings, the short one first; the last, without dashes, is its name."""
+    spelling: str
+    """Its flags, the short one first, and the name of its value if it has one, such as `-n, --limit N`."""
     meaning: str
     """The effect of the option, for the help."""
-    metavar: str | None = None
-    """The name of its value in the usage line, such as N; None for a flag that stands alone."""
-    value_type: ValueType = "text"
+    _: KW_ONLY
+    own_type: ValueType | None = None
+    """The type of its value, where that does not follow from the name of the value."""
     repeated: bool = False
     """Whether the option may be repeated."""
     keyword: str | None = None
     """A word that replaces the flag between arguments, such as `as`."""
     is_secret: bool = False
     """Whether its value is never expanded and never repeated in a message."""
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """Its spellings; the last, without dashes, is its name."""
+        return tuple(word.rstrip(",") for word in self.spelling.split(" ") if word.startswith("-"))
+
+    @property
+    def metavar(self) -> str | None:
+        """The name of its value in the usage line; None for a flag that stands alone."""
+        return self.spelling.partition(f"{self.flags[-1]} ")[2] or None
+
+    @property
+    def value_type(self) -> ValueType:
+        """The type of its value."""
+        return self.own_type or _TYPES.get(self.metavar or "", "text")
 
     @property
     def name(self) -> str:
@@ -114,15 +149,14 @@ class Option:
         return f"{self.flags[0]} {self.metavar}" if self.metavar else self.flags[0]
 
 
-TABLE = Option(flags=("-t", "--table"), metavar="NAME", value_type="table", meaning="the table, where several are open")
-HELP = Option(flags=("-h", "--help"), meaning="show this help")
+TABLE = Option("-t, --table NAME", "the table, where several are open", own_type="table")
+HELP = Option("-h, --help", "show this help")
 OUT = Option(
-    flags=("-o", "--out"),
-    metavar="NAME",
+    "-o, --out NAME",
+    "put the result into this variable and show nothing; as NAME << ... and as ... as NAME",
     keyword="as",
-    meaning="put the result into this variable and show nothing; as NAME << ... and as ... as NAME",
 )
-DEBUG = Option(flags=("--debug",), meaning="show the traceback of an error")
+DEBUG = Option("--debug", "show the traceback of an error")
 COMMON_OPTIONS = (OUT, DEBUG, HELP)
 
 

@@ -94,10 +94,7 @@ def command_help(command: Command, *, in_terminal: str | None = None) -> str:
         in_terminal: The start of the usage line in a terminal.
     """
     entries = [(item.name, item.meaning) for item in command.arguments]
-    entries += [
-        (", ".join(item.flags) + (f" {item.metavar}" if item.metavar else ""), item.meaning)
-        for item in command.all_options
-    ]
+    entries += [(item.spelling, item.meaning) for item in command.all_options]
     edge = max(len(name) for name, _ in entries)
     described = [
         textwrap.fill(

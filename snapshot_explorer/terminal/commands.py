@@ -61,15 +61,13 @@ _NOT_HERE = ("open",)
 STORAGE_OPTIONS_VARIABLE = "SNAPSHOT_EXPLORER_STORAGE_OPTIONS"
 """The environment variable with the path of the file of storage options, where no option names one."""
 _RUN = "snapshot-explorer"
-_JSON = Option(flags=("--json",), meaning="print the result, or the error, as JSON")
+_JSON = Option("--json", "print the result, or the error, as JSON")
 _OPENING = (
-    Option(flags=("--branch",), metavar="B", meaning="open this branch of the table"),
-    Option(flags=("--format",), metavar="F", meaning=f"open the table as {formats.names()}; found without it"),
+    Option("--branch B", "open this branch of the table"),
+    Option("--format F", f"open the table as {formats.names()}; found without it"),
     Option(
-        flags=("--storage-options", "--options"),
-        metavar="FILE",
-        value_type="path",
-        meaning=f"a JSON file of storage options; without it, the file that ${STORAGE_OPTIONS_VARIABLE} names",
+        "--storage-options, --options FILE",
+        f"a JSON file of storage options; without it, the file that ${STORAGE_OPTIONS_VARIABLE} names",
     ),
 )
 _NOTEBOOK_OPTIONS = (OUT, DEBUG, FOLLOW)
@@ -159,7 +157,7 @@ _CARD = Command(
     python="open_table(PATH)",
     calls=(Call(verb="open_table"),),
     examples=(_RUN,),
-    arguments=(Argument(name="PATH", value_type="path", required=True, meaning="the table's folder"),),
+    arguments=(Argument("PATH", "the table's folder", value_type="path", required=True),),
     options=_OPENING[:2],
 )
 """A path without a command."""

@@ -13,8 +13,8 @@ from snapshot_explorer.terminal.commands import commands_for
 
 SHELLS = ("bash", "zsh", "fish")
 _FILES = ("path", "path or table")
-_PATH = Argument(name="PATH", value_type="path", required=True, meaning="the table's folder, or a URL")
-_PAGER = Option(flags=("--no-pager",), meaning="print without a pager")
+_PATH = Argument("PATH", "the table's folder, or a URL", value_type="path", required=True)
+_PAGER = Option("--no-pager", "print without a pager")
 
 
 def script(shell: str, programs: Sequence[argparse.ArgumentParser]) -> str:

@@ -1,4 +1,4 @@
-"""The difference of two versions as a figure: files and bytes by part, and the partitions that differ most."""
+"""The difference of two versions as a picture: files and bytes by part, and the partitions that differ most."""
 
 from __future__ import annotations
 
@@ -8,80 +8,36 @@ import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.arrow.value_text import ELLIPSIS, format_cell
-from snapshot_explorer.view.figures import (
-    ADDED,
-    REMOVED,
-    REWRITTEN,
-    SHARED,
-    Style,
-    axis,
-    layout,
-    numbers,
-    plotly_text,
-)
+from snapshot_explorer.arrow.value_text import format_cell
+from snapshot_explorer.view.figures import ADDED, REMOVED, REWRITTEN, SHARED
+from snapshot_explorer.view.palette import page_color
+from snapshot_explorer.view.svg import plain, plot_svg, titled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    import plotly.graph_objects as go
-
 _MAX_PARTITIONS = 20
 """The number of partitions and buckets that are drawn: the ones with the most files that differ."""
 _PARTS = ("shared", "removed", "added", "rewritten: removed", "rewritten: added")
-_LOOKS = dict(zip(_PARTS, (SHARED, REMOVED, ADDED, REWRITTEN, REWRITTEN), strict=True))
-_LONGEST_NAME = 40
-_ROW_HEIGHT = 22
-_UPPER, _BETWEEN = 200, 80
-"""The height of the panels above the partitions, in pixels."""
-_MARGINS = {"l": 20, "r": 30, "t": 60, "b": 60}
-_MAX_UNIT_TICKS = 10
+_COLORS = dict(zip(_PARTS, (SHARED, REMOVED, ADDED, REWRITTEN, REWRITTEN), strict=True))
+_HIGH, _TOP = 20, 4
+"""In pixels: a row, and the room above the first."""
+_WIDE, _SECOND = 36.0, 52.0
+"""The longest bar of a part, and where the bars of bytes begin, in percent of the plot."""
 
 
-def difference_figure(summary: pa.Table, partitions: pa.Table, *, title: str) -> go.Figure:
-    """Return the difference of two versions as a figure.
+def difference_svg(summary: pa.Table, partitions: pa.Table, *, title: str) -> str:
+    """Return the difference of two versions as SVG.
 
     Args:
         summary: COMPARED.
         partitions: COMPARED_PARTITIONS. The partitions with the most files that differ are drawn.
     """
-    import plotly.graph_objects as go
-
     most = _largest_differences(partitions)
-    lower = _ROW_HEIGHT * max(1, len(most))
-    inner = _UPPER + _BETWEEN + lower
-    figure = go.Figure()
-    figure.add_traces([*_part_bars(summary), *_partition_bars(most)])
-    names = {"type": "category", "autorange": "reversed", "showgrid": False}
-    above, below = [1 - _UPPER / inner, 1], [0, lower / inner]
-    drawn = summary.filter(pc.invert(pc.starts_with(summary["part"], "in ")))
-    files, size_bytes = (pc.max(drawn[name]).as_py() or 0 for name in ("files", "size_bytes"))
-    differing = max([pc.max(most[name]).as_py() or 0 for name in ("removed_files", "added_files")])
-    # Room for the numbers at the ends of the bars.
-    of_files, of_bytes = ({"range": [0, max(1, most_of * 1.25)]} for most_of in (files, size_bytes))
-    figure.update_layout(
-        layout(
-            plotly_text(title),
-            barmode="relative",
-            bargap=0.25,
-            height=inner + _MARGINS["t"] + _MARGINS["b"],
-            showlegend=False,
-            hovermode="closest",
-            margin=_MARGINS,
-            xaxis=axis("files", domain=[0, 0.46], anchor="y", **_integer_ticks(files), **of_files),
-            yaxis=axis(domain=above, **names),
-            xaxis2=axis("bytes", domain=[0.54, 1], anchor="y2", tickformat=".3~s", ticksuffix="B", **of_bytes),
-            yaxis2=axis(domain=above, anchor="x2", matches="y", showticklabels=False, **names),
-            xaxis3=axis(_caption(len(most), len(partitions)), anchor="y3", **_integer_ticks(differing)),
-            yaxis3=axis(domain=below, anchor="x3", **names),
-        )
-    )
-    return figure
-
-
-def _integer_ticks(most: int) -> dict[str, object]:
-    """Return the ticks of an axis of files: only at whole numbers."""
-    return {"tickformat": ",d"} | ({"dtick": 1} if most <= _MAX_UNIT_TICKS else {})
+    plot = [*_part_bars(summary), _text(0, len(_PARTS) + 1, _caption(len(most), len(partitions)))]
+    plot += _partition_bars(most, first=len(_PARTS) + 2)
+    labels = ["", *_PARTS, "", *_names(most)]
+    return plot_svg(plot, labels=labels, high=_HIGH, top=_TOP, keys=(), caption=title)
 
 
 def _caption(shown: int, total: int) -> str:
@@ -92,27 +48,17 @@ def _caption(shown: int, total: int) -> str:
     return f"files removed (left) and added (right) by partition{note}"
 
 
-def _part_bars(summary: pa.Table) -> Iterator[go.Bar]:
+def _part_bars(summary: pa.Table) -> Iterator[str]:
     """Yield bars of files and bytes, with rewritten files separate from removed and added ones."""
-    import plotly.graph_objects as go
-
     counts = dict(zip(summary["part"].to_pylist(), summary.select(["files", "size_bytes"]).to_pylist(), strict=True))
-    for index, (name, unit) in enumerate((("files", "count"), ("size_bytes", "bytes"))):
+    for start, name, unit in ((0.0, "files", "count"), (_SECOND, "size_bytes", "bytes")):
         values = _exclusive_parts({part: row[name] for part, row in counts.items()})
-        texts = ["?" if value is None else format_cell(value, unit).text for value in values.values()]  # type: ignore[arg-type]  # one of the units
-        yield go.Bar(
-            x=np.array([value or 0 for value in values.values()], np.int64),
-            y=list(values),
-            text=texts,
-            textposition="outside",
-            cliponaxis=False,
-            orientation="h",
-            xaxis=f"x{index + 1 if index else ''}",
-            yaxis=f"y{index + 1 if index else ''}",
-            marker=_markers([_LOOKS[part] for part in values]),
-            hovertemplate="%{y}<br>%{text}<extra></extra>",
-            name=name.replace("size_", ""),
-        )
+        most = max((value or 0 for value in values.values()), default=0)
+        yield _text(start, 0, name.removeprefix("size_"))
+        for row, (part, value) in enumerate(values.items(), 1):
+            width = _WIDE * (value or 0) / max(1, most)
+            text = "?" if value is None else format_cell(value, unit).text  # type: ignore[arg-type]  # one of the units
+            yield _bar(start, width, row, _COLORS[part].color) + _text(start + width, row, text)
 
 
 def _exclusive_parts(values: Mapping[str, int | None]) -> dict[str, int | None]:
@@ -125,11 +71,6 @@ def _exclusive_parts(values: Mapping[str, int | None]) -> dict[str, int | None]:
     return parts
 
 
-def _markers(looks: list[Style]) -> dict[str, object]:
-    pattern = {"shape": [look.pattern for look in looks], "size": 6, "solidity": 0.35, "fillmode": "overlay"}
-    return {"color": [look.color for look in looks], "line": {"width": 0}, "pattern": pattern}
-
-
 def _largest_differences(partitions: pa.Table) -> pa.Table:
     """Return the partitions with the most files that differ, the first of equals first."""
     weight = pc.add(partitions["removed_files"], partitions["added_files"])
@@ -140,43 +81,40 @@ def _largest_differences(partitions: pa.Table) -> pa.Table:
     return partitions.take(ranked["place"].slice(0, _MAX_PARTITIONS))
 
 
-def _partition_bars(most: pa.Table) -> Iterator[go.Bar]:
-    import plotly.graph_objects as go
-
-    names = _names(most)
-    texts = [_hover_text(row) for row in most.to_pylist()]
-    for look, column, sign in ((REMOVED, "removed_files", -1), (ADDED, "added_files", 1)):
-        yield go.Bar(
-            x=sign * numbers(most[column]),
-            y=names,
-            hovertext=texts,
-            hoverinfo="text",
-            orientation="h",
-            xaxis="x3",
-            yaxis="y3",
-            marker=look.filling(),
-            name=column.replace("_", " "),
-        )
+def _partition_bars(most: pa.Table, *, first: int) -> Iterator[str]:
+    """Yield a bar to the left for removed files and one to the right for added ones."""
+    longest = max([pc.max(most[name]).as_py() or 0 for name in ("removed_files", "added_files")])
+    for row, (partition, name) in enumerate(zip(most.to_pylist(), _names(most), strict=True), first):
+        removed, added = (50 * (partition[f"{side}_files"] or 0) / max(1, longest) for side in ("removed", "added"))
+        bars = _bar(50 - removed, removed, row, REMOVED.color) + _bar(50, added, row, ADDED.color)
+        yield titled("\n".join([name, *_counts(partition)]), bars)
 
 
 def _names(most: pa.Table) -> list[str]:
-    names_so_far = []
+    names = []
     for partition, bucket in zip(most["partition"], most["bucket"].to_pylist(), strict=True):
         parts = [format_cell(partition).text] if len(partition) else []
         parts += [] if bucket is None else [f"bucket {bucket}"]
-        name = plotly_text(" ".join(parts) or "the table", _LONGEST_NAME)
-        while name in names_so_far:
-            name += ELLIPSIS
-        names_so_far.append(name)
-    return names_so_far
+        names.append(" ".join(parts) or "the table")
+    return names
 
 
-def _hover_text(row: Mapping[str, object]) -> str:
-    """Return the counts of a partition, in lines, safe for a figure."""
+def _counts(row: Mapping[str, object]) -> list[str]:
+    """Return the counts of a partition, in lines."""
     units = {"net_bytes": "bytes"}
-    shown = [
+    return [
         f"{name.replace('_', ' ')}: {format_cell(value, units.get(name, 'count')).text if value is not None else '?'}"  # type: ignore[arg-type]  # one of the units
         for name, value in row.items()
         if name not in ("partition", "bucket")
     ]
-    return "<br>".join(shown)
+
+
+def _bar(x: float, width: float, row: int, color: str) -> str:
+    return (
+        f'<rect x="{x:.2f}%" width="{width:.2f}%" y="{_TOP + _HIGH * row + 3}" height="{_HIGH - 6}" '
+        f'fill="{page_color(color)}"/>'
+    )
+
+
+def _text(x: float, row: int, text: str) -> str:
+    return f'<text x="{x:.2f}%" dx="4" y="{_TOP + _HIGH * (row + 0.5) + 4:g}">{plain(text)}</text>'

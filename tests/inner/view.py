@@ -1,7 +1,7 @@
 """The names of inner modules of `view` that tests use."""
 
 from snapshot_explorer.view.commits import MINUS
-from snapshot_explorer.view.differences import difference_figure
+from snapshot_explorer.view.differences import difference_svg
 from snapshot_explorer.view.figures import plotly_text
 from snapshot_explorer.view.grid import shown_columns
 from snapshot_explorer.view.html import COPY_SCRIPT

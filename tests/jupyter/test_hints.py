@@ -255,6 +255,8 @@ def messages(pattern):
         left_out = {id(part) for node in nodes if isinstance(node, ast.JoinedStr) for part in node.values}
         left_out |= {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
         of_help = [node.value for node in nodes if isinstance(node, ast.keyword) and node.arg in HELP]
+        calls = [node for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)]
+        of_help += [value for node in calls if node.func.id in ("Option", "Argument") for value in node.args]
         left_out |= {id(part) for value in of_help for part in ast.walk(value)}
         for node in nodes:
             if id(node) not in left_out and isinstance(node, ast.JoinedStr | ast.Constant):

@@ -176,7 +176,7 @@ def _example(line: str, run: Callable[[str], str]) -> Iterator[str]:
 
 
 def _flags(option: Option) -> str:
-    return ", ".join(option.flags) + (f" {option.metavar}" if option.metavar else "")
+    return option.spelling
 
 
 def _cell(text: str) -> str:

@@ -40,10 +40,9 @@ def test_a_comparison_has_a_figure_and_is_the_table_beside_it(orders):
 
     picture = comparison.picture()
 
-    assert dict(zip(picture.data[0].y, picture.data[0].x, strict=True))["added"] == 2
     assert repr(picture) == repr(comparison)
-    assert comparison.picture().to_json() == picture.to_json()
-    assert picture.layout.title.text == f"{orders.name}: version 1 to 3"
+    assert comparison.picture().svg == picture.svg
+    assert f">{orders.name}: version 1 to 3<" in picture.svg
 
 
 def test_lifetimes_have_a_figure(orders):
@@ -61,8 +60,8 @@ def test_samples_have_every_figure(name):
 
     for y in ("rows", "files", "bytes"):
         assert table.history().picture(y=y).data
-    assert len(table.compare(first, last).picture().data) == 4
-    assert len(table.compare(last, last).picture().data) == 4
+    assert table.compare(first, last).picture().svg.count("<rect") > 10
+    assert ">no partition differs<" in table.compare(last, last).picture().svg
     assert table.lifetimes().picture().data
 
 

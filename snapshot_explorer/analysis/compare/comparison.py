@@ -47,8 +47,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
     from datetime import datetime
 
-    import plotly.graph_objects as go
-
     from snapshot_explorer.analysis.compare.files import FileDifference
     from snapshot_explorer.core.records import Listing
     from snapshot_explorer.formats import TableFormat, TableVersion
@@ -284,8 +282,8 @@ class Comparison(Shown):
         with self._a.storage.keeping_immutable():
             self._a.storage.together(*(partial(attempt, read) for read in reads))
 
-    def picture(self) -> go.Figure:
-        """Return a plotly figure of files and bytes by part and by partition. It displays as text without figures.
+    def picture(self) -> Shown:
+        """Return a figure of files and bytes by part and by partition, whose `svg` is its text as SVG.
 
         Draws the partitions and buckets with the most files that differ. Reads as `files` does.
         """

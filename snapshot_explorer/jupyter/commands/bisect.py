@@ -37,23 +37,13 @@ BISECT = Command(
     ),
     arguments=(
         Argument(
-            name="CONDITION",
-            value_type="condition",
-            meaning="SQL on the rows, aggregates included, or on metadata",
-            required=True,
+            "CONDITION", "SQL on the rows, aggregates included, or on metadata", value_type="condition", required=True
         ),
     ),
     options=(
-        Option(
-            flags=("--good",),
-            metavar="REF",
-            value_type="ref",
-            meaning="a version where it does not hold; by default the earliest",
-        ),
-        Option(
-            flags=("--bad",), metavar="REF", value_type="ref", meaning="a version where it holds; by default the newest"
-        ),
-        Option(flags=("--all",), meaning="each version where the condition begins or ceases to hold; reads all rows"),
+        Option("--good REF", "a version where it does not hold; by default the earliest"),
+        Option("--bad REF", "a version where it holds; by default the newest"),
+        Option("--all", "each version where the condition begins or ceases to hold; reads all rows"),
         TABLE,
     ),
     notes="The condition needs no quotes; options follow it. A condition without an aggregate holds if any row "

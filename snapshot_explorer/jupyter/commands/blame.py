@@ -41,20 +41,10 @@ BLAME = Command(
     ),
     arguments=(CONDITION,),
     options=(
-        Option(
-            flags=("--key",),
-            metavar="A,B",
-            value_type="columns",
-            meaning="the columns that identify a row; by default the primary key",
-        ),
-        Option(
-            flags=("--columns",), metavar="A,B", value_type="columns", meaning="the columns to compare; by default all"
-        ),
-        Option(
-            flags=("--states",),
-            meaning="each state that the rows had once, with its first version and the first one without it",
-        ),
-        Option(flags=("--between",), metavar="A..B", value_type="range", meaning="only these versions"),
+        Option("--key A,B", "the columns that identify a row; by default the primary key"),
+        Option("--columns A,B", "the columns to compare; by default all"),
+        Option("--states", "each state that the rows had once, with its first version and the first one without it"),
+        Option("--between A..B", "only these versions"),
         TABLE,
     ),
     notes="Opens only files that a version added or removed and whose statistics allow matching rows; the result shows "

@@ -24,7 +24,7 @@ BRANCHES = Command(
     calls=(Call(verb="table.branches"),),
     examples=("%snapshot branches", "%snapshot branches --picture"),
     options=(
-        Option(flags=("-p", "--picture"), meaning="as a graph: a lane of commits for each branch, with tags"),
+        Option("-p, --picture", "as a graph: a lane of commits for each branch, with tags"),
         TABLE,
     ),
     notes_in_notebooks="Open a branch with %snapshot open PATH --branch B.",

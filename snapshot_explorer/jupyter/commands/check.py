@@ -75,41 +75,27 @@ CHECK = Command(
     ),
     arguments=(
         Argument(
-            name="PATH",
+            "PATH",
+            "a table, or a folder with tables; or a variable with either. By default the current table",
             value_type="path or table",
-            meaning="a table, or a folder with tables; or a variable with either. By default the current table",
         ),
     ),
     options=(
         Option(
-            flags=("--fail-on",),
-            metavar="RULES",
-            meaning="the rules, separated by commas: late, anomaly, schema-change, unreadable, duplicates, and "
+            "--fail-on RULES",
+            "the rules, separated by commas: late, anomaly, schema-change, unreadable, duplicates, and "
             'conditions such as "rows < 0.5 * previous"; by default late,anomaly,unreadable',
         ),
+        Option("--since TIME", "judge commits from this time on: 1d (the default), yesterday, 2026-11-01"),
+        Option("--at TIME", "judge at this time; by default now"),
         Option(
-            flags=("--since",),
-            metavar="TIME",
-            value_type="time",
-            meaning="judge commits from this time on: 1d (the default), yesterday, 2026-11-01",
+            "--key A,B", "the columns that identify a row, for duplicates; by default the primary key, or all columns"
         ),
-        Option(flags=("--at",), metavar="TIME", value_type="time", meaning="judge at this time; by default now"),
-        Option(
-            flags=("--key",),
-            metavar="A,B",
-            value_type="columns",
-            meaning="the columns that identify a row, for duplicates; by default the primary key, or all columns",
-        ),
-        Option(flags=("--branch",), metavar="B", meaning="check this branch of the table at PATH"),
-        Option(
-            flags=("--format",),
-            metavar="F",
-            value_type="format",
-            meaning=f"the format of the table at PATH: {formats.names()}",
-        ),
-        Option(flags=("--config",), metavar="FILE", value_type="path", meaning="a TOML file with rules and thresholds"),
-        Option(flags=("--markdown",), metavar="FILE", value_type="path", meaning="also write Markdown to this file"),
-        Option(flags=("--junit",), metavar="FILE", value_type="path", meaning="also write JUnit XML to this file"),
+        Option("--branch B", "check this branch of the table at PATH"),
+        Option("--format F", f"the format of the table at PATH: {formats.names()}"),
+        Option("--config FILE", "a TOML file with rules and thresholds"),
+        Option("--markdown FILE", "also write Markdown to this file"),
+        Option("--junit FILE", "also write JUnit XML to this file"),
         STORAGE_OPTIONS,
         TABLE,
     ),

@@ -300,88 +300,53 @@ DIFF = Command(
     ),
     arguments=(
         Argument(
-            name="A..B",
-            value_type="range",
-            meaning="from version A to version B; A alone means A..latest, nothing means latest^..latest; with --twins "
+            "A..B",
+            "from version A to version B; A alone means A..latest, nothing means latest^..latest; with --twins "
             "another open table, or a path; by default the metadata of another format in the table's folder",
+            value_type="range",
         ),
         Argument(
-            name="B",
-            value_type="ref",
-            meaning="the other version, where the first argument is A alone; or a variable with a DataFrame, or the "
+            "B",
+            "the other version, where the first argument is A alone; or a variable with a DataFrame, or the "
             "path of files, whose rows are compared",
+            value_type="ref",
         ),
     ),
     options=(
-        Option(flags=("--stat",), meaning="shared, removed and added files, rows and bytes"),
-        Option(flags=("--commits",), meaning="the commits between the versions"),
-        Option(flags=("--schema",), meaning="columns and keys: added, dropped, renamed, widened, ..."),
-        Option(flags=("--properties",), meaning="properties that were set, changed or removed"),
-        Option(flags=("--partitions",), meaning="differences by partition and bucket"),
-        Option(flags=("--files",), meaning="data files that were added, removed, moved, or had rows deleted"),
-        Option(
-            flags=("--manifests",),
-            meaning="each manifest: carried over, added, merged away or rewritten; removed if B is older",
-        ),
-        Option(flags=("--rows",), meaning="the rows that were inserted, deleted and updated; reads data files"),
-        Option(
-            flags=("--key",),
-            metavar="A,B",
-            value_type="columns",
-            meaning="with --rows: the columns that identify a row; by default the primary key",
-        ),
-        Option(flags=("--columns",), metavar="A,B", value_type="columns", meaning="with --rows: compare only these"),
+        Option("--stat", "shared, removed and added files, rows and bytes"),
+        Option("--commits", "the commits between the versions"),
+        Option("--schema", "columns and keys: added, dropped, renamed, widened, ..."),
+        Option("--properties", "properties that were set, changed or removed"),
+        Option("--partitions", "differences by partition and bucket"),
+        Option("--files", "data files that were added, removed, moved, or had rows deleted"),
+        Option("--manifests", "each manifest: carried over, added, merged away or rewritten; removed if B is older"),
+        Option("--rows", "the rows that were inserted, deleted and updated; reads data files"),
+        Option("--key A,B", "with --rows: the columns that identify a row; by default the primary key"),
+        Option("--columns A,B", "with --rows: compare only these"),
         WHERE,
         Option(
-            flags=("--pair",),
-            metavar="A=B",
+            "--pair A=B", "with two tables: a column of A and its name in B; others are paired by name", repeated=True
+        ),
+        Option("--exclude A,B", "with two tables: columns that are not compared"),
+        Option(
+            "--tolerance X",
+            "with two tables: the maximum difference of equal numbers; COLUMN=X for one column",
             repeated=True,
-            meaning="with two tables: a column of A and its name in B; others are paired by name",
+        ),
+        Option("--relative-tolerance X", "with two tables: the same, as a share of the number", repeated=True),
+        Option("--ignore-case", "with two tables: compare text without regard to case"),
+        Option("--trim", "with two tables: ignore white space around text"),
+        Option("--preview", "with --rows: only show how much to read, and how many rows can differ"),
+        Option("-n, --limit N", "with --rows: the number of rows to show"),
+        Option(
+            "--three-way", "what A and B, two branches, each changed since they parted, by key, and where they conflict"
         ),
         Option(
-            flags=("--exclude",),
-            metavar="A,B",
-            value_type="columns",
-            meaning="with two tables: columns that are not compared",
+            "--base REF", "with --three-way: the version that both began with, where they are not branches of one table"
         ),
-        Option(
-            flags=("--tolerance",),
-            metavar="X",
-            repeated=True,
-            meaning="with two tables: the maximum difference of equal numbers; COLUMN=X for one column",
-        ),
-        Option(
-            flags=("--relative-tolerance",),
-            metavar="X",
-            repeated=True,
-            meaning="with two tables: the same, as a share of the number",
-        ),
-        Option(flags=("--ignore-case",), meaning="with two tables: compare text without regard to case"),
-        Option(flags=("--trim",), meaning="with two tables: ignore white space around text"),
-        Option(flags=("--preview",), meaning="with --rows: only show how much to read, and how many rows can differ"),
-        Option(
-            flags=("-n", "--limit"), metavar="N", value_type="number", meaning="with --rows: the number of rows to show"
-        ),
-        Option(
-            flags=("--three-way",),
-            meaning="what A and B, two branches, each changed since they parted, by key, and where they conflict",
-        ),
-        Option(
-            flags=("--base",),
-            metavar="REF",
-            value_type="ref",
-            meaning="with --three-way: the version that both began with, where they are not branches of one table",
-        ),
-        Option(
-            flags=("--sql",),
-            meaning="with --three-way: the MERGE in Spark SQL that brings what B changed to A; runs nothing",
-        ),
-        Option(
-            flags=("--name",),
-            metavar="TABLE",
-            meaning="with --sql: the name of A's table in the engine, such as lake.shop.orders",
-        ),
-        Option(flags=("--twins",), meaning="whether the table and its twin name the same data files"),
+        Option("--sql", "with --three-way: the MERGE in Spark SQL that brings what B changed to A; runs nothing"),
+        Option("--name TABLE", "with --sql: the name of A's table in the engine, such as lake.shop.orders"),
+        Option("--twins", "whether the table and its twin name the same data files"),
         STORAGE_OPTIONS,
         TABLE,
     ),

@@ -7,7 +7,7 @@ from snapshot_explorer.jupyter.command import TABLE, Call, Command, Invocation, 
 from snapshot_explorer.jupyter.commands.shared_arguments import check_options, whole_number
 from snapshot_explorer.jupyter.help_text import HelpText
 
-FOLLOW = Option(flags=("--follow",), meaning="look for new commits every few seconds, as %snapshot watch does")
+FOLLOW = Option("--follow", "look for new commits every few seconds, as %snapshot watch does")
 
 
 def _explore(invocation: Invocation) -> object:
@@ -43,14 +43,9 @@ EXPLORE = Command(
     ),
     options=(
         FOLLOW,
-        Option(flags=("--html",), metavar="FILE", meaning="write it into one file that works without Python"),
-        Option(
-            flags=("--versions",),
-            metavar="N",
-            value_type="number",
-            meaning="with --html: the number of newest versions that can be looked into, by default 50",
-        ),
-        Option(flags=("--overwrite",), meaning="with --html: replace the file if it exists"),
+        Option("--html FILE", "write it into one file that works without Python"),
+        Option("--versions N", "with --html: the number of newest versions that can be looked into, by default 50"),
+        Option("--overwrite", "with --html: replace the file if it exists"),
         TABLE,
     ),
     notes="A timeline with markers A and B, and views of the commit, manifests, differences, rows, files, "

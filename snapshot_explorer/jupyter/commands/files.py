@@ -56,19 +56,15 @@ FILES = Command(
     arguments=(REF,),
     options=(
         Option(
-            flags=("-p", "--partition"),
-            metavar="COLUMN=VALUE",
-            value_type="partition",
+            "-p, --partition COLUMN=VALUE",
+            "only files of this partition; repeatable, or joined by /. COLUMN=null is the null partition",
             repeated=True,
-            meaning="only files of this partition; repeatable, or joined by /. COLUMN=null is the null partition",
         ),
         Option(
-            flags=WHERE.flags,
-            metavar=WHERE.metavar,
-            value_type=WHERE.value_type,
-            meaning="the plan of a read with this condition: the files that it opens, and those it skips",
+            WHERE.spelling,
+            "the plan of a read with this condition: the files that it opens, and those it skips",
         ),
-        Option(flags=("--plan",), meaning="the plan of a read of all rows"),
+        Option("--plan", "the plan of a read of all rows"),
         TABLE,
     ),
     notes="A plan has one row per split that is read, and one per partition, bucket and reason for files that are "

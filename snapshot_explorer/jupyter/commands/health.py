@@ -48,30 +48,16 @@ HEALTH = Command(
     ),
     arguments=(REF,),
     options=(
+        Option("--over A..B", "the numbers at every version of a range, newest first; .. is all of them"),
         Option(
-            flags=("--over",),
-            metavar="A..B",
-            value_type="range",
-            meaning="the numbers at every version of a range, newest first; .. is all of them",
+            '--expect "REF: REASON"',
+            "a version whose findings are expected, such as 11: a backfill, for the rest of the session",
         ),
+        Option("--config FILE", "a TOML file of check, for the versions that are expected"),
         Option(
-            flags=("--expect",),
-            metavar='"REF: REASON"',
-            meaning="a version whose findings are expected, such as 11: a backfill, for the rest of the session",
+            "--key A,B", "the columns that identify a row: also look for rows with the same values, which reads them"
         ),
-        Option(
-            flags=("--config",),
-            metavar="FILE",
-            value_type="path",
-            meaning="a TOML file of check, for the versions that are expected",
-        ),
-        Option(
-            flags=("--key",),
-            metavar="A,B",
-            value_type="columns",
-            meaning="the columns that identify a row: also look for rows with the same values, which reads them",
-        ),
-        Option(flags=("--metadata-only",), meaning="look for no file, and read no other version"),
+        Option("--metadata-only", "look for no file, and read no other version"),
         TABLE,
     ),
     notes="First a sentence for each finding, with the command that shows the evidence: files that are missing, "

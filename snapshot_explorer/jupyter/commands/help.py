@@ -23,5 +23,5 @@ HELP = Command(
     run=_help,
     python="help(snapshot_explorer.open_table)",
     examples=("%snapshot help load",),
-    arguments=(Argument(name="COMMAND", value_type="command", meaning="the command; by default all"),),
+    arguments=(Argument("COMMAND", "the command; by default all", value_type="command"),),
 )

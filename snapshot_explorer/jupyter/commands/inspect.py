@@ -46,9 +46,8 @@ INSPECT = Command(
     ),
     arguments=(
         Argument(
-            name="NAME",
-            value_type="inspection",
-            meaning="which: snapshots, schemas, options, manifests, files, file_key_ranges, partitions, buckets, "
+            "NAME",
+            "which: snapshots, schemas, options, manifests, files, file_key_ranges, partitions, buckets, "
             "tags, branches, consumers, statistics, aggregation_fields, table_indexes, file_indexes of Paimon, and "
             "with the table's own rows audit_log, binlog, ro, row_tracking; history, detail, properties, "
             "transactions, domains of Delta; snapshots, history, refs, metadata_log_entries, specs, sort_orders, "
@@ -56,15 +55,13 @@ INSPECT = Command(
             "Iceberg, and of all versions all_manifests, all_entries, all_files, all_data_files, all_delete_files; "
             "timeline, file_groups, file_slices, savepoints, cleans, rollbacks, compactions of Hudi; "
             "without it, those of the open table are listed",
+            value_type="inspection",
         ),
-        Argument(name="REF", value_type="ref", meaning="the version, for tables that describe one; by default latest"),
+        Argument("REF", "the version, for tables that describe one; by default latest", value_type="ref"),
     ),
     options=(
-        Option(
-            flags=("-p", "--picture"),
-            meaning="as a figure, with a table beside it: timeline and file_groups of Hudi have one",
-        ),
-        Option(flags=("-y", "--yes"), meaning="read all rows, whatever their number"),
+        Option("-p, --picture", "as a figure, with a table beside it: timeline and file_groups of Hudi have one"),
+        Option("-y, --yes", "read all rows, whatever their number"),
         TABLE,
     ),
     notes="Columns, types and texts match SELECT * FROM orders$files in Paimon, where times without zone are UTC, "

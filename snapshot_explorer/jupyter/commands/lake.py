@@ -141,55 +141,35 @@ LAKE = Command(
     ),
     arguments=(
         Argument(
-            name="PATH",
+            "PATH",
+            "a folder or URL; or a variable with the path or a lake; or with a catalog, such as shop.*",
             value_type="path",
             required=True,
-            meaning="a folder or URL; or a variable with the path or a lake; or with a catalog, such as shop.*",
         ),
     ),
     options=(
+        Option("--since TIME", "count changes from this time; by default 1d"),
+        Option("--at TIME", "the tables as they were at this time"),
+        Option("--match PATTERN", "only tables whose names match, such as ord*", repeated=True),
+        Option("--health", "also read the health of each newest version"),
+        Option("--changes", "the commits of all tables in one log, in place of the overview"),
+        Option("--pin", "the version of every table at that time, in place of the overview"),
+        Option("--diff TIME", "what differs since this time, table by table; or a variable with another lake"),
+        Option("--usage", "the bytes that each table holds, in place of the overview"),
+        Option("--price P", "with --usage: add the cost, at a price per GB and month"),
         Option(
-            flags=("--since",), metavar="TIME", value_type="time", meaning="count changes from this time; by default 1d"
-        ),
-        Option(flags=("--at",), metavar="TIME", value_type="time", meaning="the tables as they were at this time"),
-        Option(
-            flags=("--match",), metavar="PATTERN", repeated=True, meaning="only tables whose names match, such as ord*"
-        ),
-        Option(flags=("--health",), meaning="also read the health of each newest version"),
-        Option(flags=("--changes",), meaning="the commits of all tables in one log, in place of the overview"),
-        Option(flags=("--pin",), meaning="the version of every table at that time, in place of the overview"),
-        Option(
-            flags=("--diff",),
-            metavar="TIME",
-            meaning="what differs since this time, table by table; or a variable with another lake",
-        ),
-        Option(flags=("--usage",), meaning="the bytes that each table holds, in place of the overview"),
-        Option(flags=("--price",), metavar="P", meaning="with --usage: add the cost, at a price per GB and month"),
-        Option(
-            flags=("--trace",),
-            metavar='"SQL"',
-            value_type="condition",
-            meaning="where such rows still exist, in versions and any other file, in place of the overview",
+            '--trace "SQL"', "where such rows still exist, in versions and any other file, in place of the overview"
         ),
         Option(
-            flags=("--column",),
-            metavar="PATTERN=NAME",
+            "--column PATTERN=NAME",
+            "with --trace: what the column is called in some tables, such as crm.*=cust_no",
             repeated=True,
-            meaning="with --trace: what the column is called in some tables, such as crm.*=cust_no",
         ),
-        Option(
-            flags=("--statements",),
-            meaning="with --trace: the statements with which engines erase these rows, not run",
-        ),
-        Option(flags=("--list",), meaning="only which tables there are, in place of the overview"),
-        Option(
-            flags=("--no-sizes",),
-            meaning="with --list: do not read which files are live; faster, without files and size_bytes",
-        ),
-        Option(
-            flags=("--depth",), metavar="N", value_type="number", meaning="levels of folders to search, by default 3"
-        ),
-        Option(flags=("--format",), metavar="F", value_type="format", meaning="paimon for a Paimon REST catalog"),
+        Option("--statements", "with --trace: the statements with which engines erase these rows, not run"),
+        Option("--list", "only which tables there are, in place of the overview"),
+        Option("--no-sizes", "with --list: do not read which files are live; faster, without files and size_bytes"),
+        Option("--depth N", "levels of folders to search, by default 3"),
+        Option("--format F", "paimon for a Paimon REST catalog"),
         SPARK,
         CATALOG,
         CATALOG_OPTIONS,

@@ -110,36 +110,23 @@ LOAD = Command(
     arguments=(REF,),
     options=(
         Option(
-            flags=("--engine",),
-            metavar="ENGINE",
-            value_type="engine",
-            meaning="pandas (a DataFrame with Arrow types), arrow (a pyarrow Table) or spark (a lazy DataFrame)",
+            "--engine ENGINE",
+            "pandas (a DataFrame with Arrow types), arrow (a pyarrow Table) or spark (a lazy DataFrame)",
+            own_type="engine",
         ),
         Option(
-            flags=("--types",),
-            metavar="TYPES",
-            value_type="types",
-            meaning="for pandas: arrow (exact, the default), numpy (decimals and integers with nulls become float64, "
+            "--types TYPES",
+            "for pandas: arrow (exact, the default), numpy (decimals and integers with nulls become float64, "
             "booleans with nulls objects) or nullable (Int64, Float64, string: only decimals lose digits)",
         ),
-        Option(flags=("--columns",), metavar="A,B", value_type="columns", meaning="only these columns, in this order"),
+        Option("--columns A,B", "only these columns, in this order"),
         WHERE,
+        Option("-n, --limit N", "the maximum number of rows, which can be any of them"),
+        Option("-y, --yes", "read without a limit on the amount"),
+        Option("--duplicates", "the keys that several rows have, with the number of their rows, most frequent first"),
         Option(
-            flags=("-n", "--limit"),
-            metavar="N",
-            value_type="number",
-            meaning="the maximum number of rows, which can be any of them",
-        ),
-        Option(flags=("-y", "--yes"), meaning="read without a limit on the amount"),
-        Option(
-            flags=("--duplicates",),
-            meaning="the keys that several rows have, with the number of their rows, most frequent first",
-        ),
-        Option(
-            flags=("--key",),
-            metavar="A,B",
-            value_type="columns",
-            meaning="with --duplicates: the columns that identify a row; by default the primary key; "
+            "--key A,B",
+            "with --duplicates: the columns that identify a row; by default the primary key; "
             "without a primary key, all columns",
         ),
         TABLE,

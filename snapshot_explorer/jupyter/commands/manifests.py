@@ -31,9 +31,8 @@ MANIFESTS = Command(
     arguments=(REF,),
     options=(
         Option(
-            flags=("--entries",),
-            metavar="NAME",
-            meaning="the data files that one of the manifests adds and removes: its path as listed, its name, or an "
+            "--entries NAME",
+            "the data files that one of the manifests adds and removes: its path as listed, its name, or an "
             "unambiguous suffix",
         ),
         TABLE,

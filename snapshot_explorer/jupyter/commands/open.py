@@ -124,21 +124,16 @@ def spark_session() -> SparkSession:
     return result
 
 
-SPARK = Option(
-    flags=("--spark",), meaning="PATH is a name in the catalog of the active Spark session, such as shop.orders"
-)
+SPARK = Option("--spark", "PATH is a name in the catalog of the active Spark session, such as shop.orders")
 CATALOG = Option(
-    flags=("--catalog",),
-    metavar="URI",
-    meaning="PATH is a name in this Iceberg REST catalog, such as shop.orders, or with --format paimon in this "
+    "--catalog URI",
+    "PATH is a name in this Iceberg REST catalog, such as shop.orders, or with --format paimon in this "
     "Paimon REST catalog; also a catalog by its name in pyiceberg's configuration",
 )
 CATALOG_OPTIONS = Option(
-    flags=("--catalog-options",),
-    metavar="VARIABLE",
-    value_type="dict",
+    "--catalog-options VARIABLE",
+    "a variable with a dict of the catalog's properties, such as token, credential and warehouse",
     is_secret=True,
-    meaning="a variable with a dict of the catalog's properties, such as token, credential and warehouse",
 )
 
 OPEN = Command(
@@ -161,48 +156,35 @@ OPEN = Command(
     ),
     arguments=(
         Argument(
-            name="PATH",
-            value_type="path or table",
-            meaning="the table's own folder or URL, or a variable with it; or the name of an open table, which becomes "
+            "PATH",
+            "the table's own folder or URL, or a variable with it; or the name of an open table, which becomes "
             "the current one; without it, the open tables are listed, an asterisk at the current one",
+            value_type="path or table",
         ),
     ),
     options=(
         Option(
-            flags=("--as",),
-            metavar="NAME",
+            "--as NAME",
+            "the name of the table; also without dashes: as NAME. By default the last part of the path",
             keyword="as",
-            meaning="the name of the table; also without dashes: as NAME. By default the last part of the path",
         ),
-        Option(flags=("--branch",), metavar="B", meaning="open this branch instead of the main one"),
-        Option(
-            flags=("--format",),
-            metavar="F",
-            value_type="format",
-            meaning=f"require a format: {formats.names()}",
-        ),
-        Option(flags=("--close",), meaning="forget the open table and its variable; by default the current one"),
+        Option("--branch B", "open this branch instead of the main one"),
+        Option("--format F", f"require a format: {formats.names()}"),
+        Option("--close", "forget the open table and its variable; by default the current one"),
         SPARK,
         CATALOG,
         CATALOG_OPTIONS,
         STORAGE_OPTIONS,
         Option(
-            flags=("--relocate",),
-            metavar="VARIABLE",
-            value_type="dict",
-            meaning="a variable with a dict of folders that an Iceberg table records and where they are now, such as "
+            "--relocate VARIABLE",
+            "a variable with a dict of folders that an Iceberg table records and where they are now, such as "
             "{'s3://old': '/new'}; a table that was moved as a whole needs none",
         ),
         Option(
-            flags=("--external-files",),
-            metavar="RULE",
-            meaning="allow (the default) or refuse files outside the table's folder that its metadata references",
+            "--external-files RULE",
+            "allow (the default) or refuse files outside the table's folder that its metadata references",
         ),
-        Option(
-            flags=("--limits",),
-            metavar="NAME=NUMBER,...",
-            meaning="raise limits for metadata files, such as metadata_bytes=8589934592",
-        ),
+        Option("--limits NAME=NUMBER,...", "raise limits for metadata files, such as metadata_bytes=8589934592"),
     ),
     notes="Makes the table the current one, and assigns it to a variable NAME: NAME.history() works at once. "
     "Tables remain open after %reload_ext as long as their variables exist. The PATH of an Iceberg table may also be "

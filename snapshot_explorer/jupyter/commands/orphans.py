@@ -21,9 +21,8 @@ ORPHANS = Command(
     examples=("%snapshot orphans", "%snapshot orphans --older-than 12h", "o = %snapshot orphans --older-than 0d"),
     options=(
         Option(
-            flags=("--older-than",),
-            metavar="AGE",
-            meaning="the minimum age of the files, such as 12h or 3d, the default; longer than any commit takes",
+            "--older-than AGE",
+            "the minimum age of the files, such as 12h or 3d, the default; longer than any commit takes",
         ),
         TABLE,
     ),

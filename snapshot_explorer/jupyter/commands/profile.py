@@ -52,27 +52,14 @@ PROFILE = Command(
     ),
     arguments=(RANGE,),
     options=(
+        Option("--columns A,B", "the columns, also without the flag; by default all"),
+        Option("--exact", "read the rows, each file once, where statistics are bounds or missing"),
+        Option("--anomalies", "the versions where a number jumps, each with its rule"),
         Option(
-            flags=("--columns",),
-            metavar="A,B",
-            value_type="columns",
-            meaning="the columns, also without the flag; by default all",
+            "--key A,B",
+            "with --anomalies: also versions where rows begin to have the same key; reads its columns at all versions",
         ),
-        Option(flags=("--exact",), meaning="read the rows, each file once, where statistics are bounds or missing"),
-        Option(flags=("--anomalies",), meaning="the versions where a number jumps, each with its rule"),
-        Option(
-            flags=("--key",),
-            metavar="A,B",
-            value_type="columns",
-            meaning="with --anomalies: also versions where rows begin to have the same key; reads its columns at all "
-            "versions",
-        ),
-        Option(
-            flags=("--window",),
-            metavar="N",
-            value_type="number",
-            meaning="with --anomalies: the number of previous changes to compare with; by default 10",
-        ),
+        Option("--window N", "with --anomalies: the number of previous changes to compare with; by default 10"),
         TABLE,
     ),
     notes="Computed from the file statistics in the metadata; the column bounds shows which numbers are bounds, and "

@@ -47,31 +47,18 @@ REPAIR = Command(
     ),
     arguments=(
         Argument(
-            name="REF",
+            "REF",
+            "the version whose rows are put back, which undoes every later commit; without it, name --undo",
             value_type="ref",
-            meaning="the version whose rows are put back, which undoes every later commit; without it, name --undo",
         ),
     ),
     options=(
         Option(
-            flags=("--undo",),
-            metavar="REF",
-            value_type="ref",
-            meaning="put back only what this commit removed or changed; rows that later commits changed are left",
+            "--undo REF", "put back only what this commit removed or changed; rows that later commits changed are left"
         ),
-        Option(
-            flags=("--where",),
-            metavar='"SQL"',
-            value_type="condition",
-            meaning="the rows to put back, as they are now or were then; by default the table as a whole",
-        ),
-        Option(
-            flags=("--key",),
-            metavar="A,B",
-            value_type="columns",
-            meaning="with --where or --undo: the columns that identify a row; by default the primary key",
-        ),
-        Option(flags=("--name",), metavar="TABLE", meaning="the table's name in the engine, such as lake.shop.orders"),
+        Option('--where "SQL"', "the rows to put back, as they are now or were then; by default the table as a whole"),
+        Option("--key A,B", "with --where or --undo: the columns that identify a row; by default the primary key"),
+        Option("--name TABLE", "the table's name in the engine, such as lake.shop.orders"),
         TABLE,
     ),
     notes="Runs nothing. With --undo, rows that one commit removed or changed are put back, and those that it "

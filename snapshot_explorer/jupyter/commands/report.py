@@ -47,14 +47,14 @@ REPORT = Command(
         "%snapshot report night.html --of b,lake --overwrite",
     ),
     arguments=(
-        Argument(name="FILE", value_type="text", required=True, meaning="the file, on the local disk"),
+        Argument("FILE", "the file, on the local disk", value_type="text", required=True),
         RANGE,
     ),
     options=(
         WHERE,
-        Option(flags=("--of",), metavar="VARIABLES", meaning="the results in these variables, instead of the table"),
-        Option(flags=("--title",), metavar="TEXT", meaning="the heading; by default that of the first part"),
-        Option(flags=("--overwrite",), meaning="replace the file if it exists"),
+        Option("--of VARIABLES", "the results in these variables, instead of the table"),
+        Option("--title TEXT", "the heading; by default that of the first part"),
+        Option("--overwrite", "replace the file if it exists"),
         TABLE,
     ),
     notes="The file contains the table's card, a picture of its commits and the newest of them; with A..B also the "

@@ -25,17 +25,8 @@ RETENTION = Command(
         "r = %snapshot retention --keep 0d --keep-last 1",
     ),
     options=(
-        Option(
-            flags=("--keep",),
-            metavar="AGE",
-            meaning="keep versions up to this age, such as 7d or 36h; by default the table's setting",
-        ),
-        Option(
-            flags=("--keep-last",),
-            metavar="N",
-            value_type="number",
-            meaning="keep at least this many of the newest versions; by default the table's setting",
-        ),
+        Option("--keep AGE", "keep versions up to this age, such as 7d or 36h; by default the table's setting"),
+        Option("--keep-last N", "keep at least this many of the newest versions; by default the table's setting"),
         TABLE,
     ),
     notes="Deletes nothing, and shows the engine's own command: sys.expire_snapshots of Paimon, VACUUM of Delta, "

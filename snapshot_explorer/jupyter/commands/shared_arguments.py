@@ -10,25 +10,16 @@ from snapshot_explorer.jupyter.variables import dict_variables
 from snapshot_explorer.storage.hidden import hidden_options
 from snapshot_explorer.table import Snapshot, Table
 
-REF = Argument(name="REF", value_type="ref", meaning="the version; by default latest")
-WHERE = Option(
-    flags=("--where",), metavar='"SQL"', value_type="condition", meaning="only rows for which the condition is true"
-)
+REF = Argument("REF", "the version; by default latest", value_type="ref")
+WHERE = Option('--where "SQL"', "only rows for which the condition is true")
 STORAGE_OPTIONS = Option(
-    flags=("--options",),
-    metavar="VARIABLE",
-    value_type="dict",
+    "--options VARIABLE",
+    "a variable with a dict of storage options; the dict itself is refused, since notebooks store the line",
     is_secret=True,
-    meaning="a variable with a dict of storage options; the dict itself is refused, since notebooks store the line",
 )
-RANGE = Argument(
-    name="A..B", value_type="range", meaning="from version A to version B, both included; either can be left out"
-)
+RANGE = Argument("A..B", "from version A to version B, both included; either can be left out", value_type="range")
 CONDITION = Argument(
-    name="CONDITION",
-    value_type="condition",
-    meaning="SQL on the rows, with the columns of the newest version",
-    required=True,
+    "CONDITION", "SQL on the rows, with the columns of the newest version", value_type="condition", required=True
 )
 
 

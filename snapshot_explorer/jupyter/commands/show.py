@@ -30,5 +30,5 @@ SHOW = Command(
         "%snapshot show 17 --schema",
     ),
     arguments=(REF,),
-    options=(Option(flags=("--schema",), meaning="only columns, types and keys"), TABLE),
+    options=(Option("--schema", "only columns, types and keys"), TABLE),
 )

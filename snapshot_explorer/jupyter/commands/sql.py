@@ -69,27 +69,16 @@ SQL = Command(
         "%%snapshot sql --at yesterday  (and the query below, over all open tables as they were then)",
         "%snapshot sql \"select count(*) from orders timestamp as of '2026-11-01'\" --engine spark",
     ),
-    arguments=(Argument(name="QUERY", value_type="query", meaning="the query, unless it is below the line"),),
+    arguments=(Argument("QUERY", "the query, unless it is below the line", value_type="query"),),
     options=(
         Option(
-            flags=("--engine",),
-            metavar="ENGINE",
-            value_type="sql engine",
-            meaning="duckdb (returns a pandas DataFrame with Arrow types) or spark (a Spark DataFrame); "
-            "by default duckdb",
+            "--engine ENGINE",
+            "duckdb (returns a pandas DataFrame with Arrow types) or spark (a Spark DataFrame); by default duckdb",
+            own_type="sql engine",
         ),
-        Option(
-            flags=("--at",),
-            metavar="TIME",
-            value_type="time",
-            meaning="read every table at the version that was current at this time, such as yesterday or 3h",
-        ),
-        Option(
-            flags=("--lake",),
-            metavar="PATH",
-            meaning="the tables of a lake, by its folder or its variable, in place of the open ones",
-        ),
-        Option(flags=("-y", "--yes"), meaning="read without a limit on the amount"),
+        Option("--at TIME", "read every table at the version that was current at this time, such as yesterday or 3h"),
+        Option("--lake PATH", "the tables of a lake, by its folder or its variable, in place of the open ones"),
+        Option("-y, --yes", "read without a limit on the amount"),
     ),
     notes_in_notebooks="The query is below %%snapshot sql, or below %%snapshot, in the same cell, where nothing is "
     "expanded. In a line it needs no quotes; only the options --yes, --engine, --out and --debug may follow it.",

@@ -33,40 +33,25 @@ USAGE = Command(
     ),
     options=(
         Option(
-            flags=("--by",),
-            metavar="GROUP",
-            meaning="what files are grouped by: holder, version, commit, operation, user, day, partition or size; "
+            "--by GROUP",
+            "what files are grouped by: holder, version, commit, operation, user, day, partition or size; "
             "time: live and held bytes at each version; column: compressed bytes, from the footers of the live files",
         ),
         Option(
-            flags=("--without",),
-            metavar="REF",
+            "--without REF",
+            "what would be freed without this: a version, a range A..B, a tag (tag:v1) or a branch (branch:dev)",
             repeated=True,
-            meaning="what would be freed without this: a version, a range A..B, a tag (tag:v1) or a branch "
-            "(branch:dev)",
         ),
         Option(
-            flags=("--to-free",),
-            metavar="SIZE",
-            meaning="the mildest expiry that frees at least this, such as 500MB, with the engine's command",
+            "--to-free SIZE", "the mildest expiry that frees at least this, such as 500MB, with the engine's command"
         ),
         Option(
-            flags=("--price",),
-            metavar="P",
-            meaning="add the cost of each row, at a price per GB and month; or gb_month=P,read=P,write=P, where "
+            "--price P",
+            "add the cost of each row, at a price per GB and month; or gb_month=P,read=P,write=P, where "
             "read and write are per 1,000 requests",
         ),
-        Option(
-            flags=("--everything",),
-            meaning="also count all other files by kind, such as metadata: lists every folder",
-        ),
-        Option(
-            flags=("--where",),
-            metavar='"SQL"',
-            value_type="condition",
-            repeated=True,
-            meaning="with --by time: what such a condition would have read at each version",
-        ),
+        Option("--everything", "also count all other files by kind, such as metadata: lists every folder"),
+        Option('--where "SQL"', "with --by time: what such a condition would have read at each version", repeated=True),
         TABLE,
     ),
     notes="Counts each data file once, from metadata, and deletes nothing. u.summary, u.groups and u.removal.freed are "

@@ -27,13 +27,10 @@ VERIFY = Command(
     ),
     examples=("%snapshot verify", "%snapshot verify --footers", "v = %snapshot verify --bytes"),
     options=(
-        Option(flags=("--existence",), meaning="check only that files exist with the recorded sizes; the default"),
-        Option(flags=("--footers",), meaning="also read the footers of Parquet and ORC files, and compare their rows"),
-        Option(flags=("--bytes",), meaning="also read each file and its deletes as a whole, with their checksums"),
-        Option(
-            flags=("--resume",),
-            meaning="skip files that an earlier call, even an interrupted one, found in order",
-        ),
+        Option("--existence", "check only that files exist with the recorded sizes; the default"),
+        Option("--footers", "also read the footers of Parquet and ORC files, and compare their rows"),
+        Option("--bytes", "also read each file and its deletes as a whole, with their checksums"),
+        Option("--resume", "skip files that an earlier call, even an interrupted one, found in order"),
         TABLE,
     ),
     notes="Covers the files of every version of every branch, each once. v.files lists them, those with problems "

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from snapshot_explorer.analysis.compare import Comparison
 from snapshot_explorer.analysis.compare.comparison import EMPTY_TEXTS
 from snapshot_explorer.core.errors import SnapshotExplorerError
-from snapshot_explorer.view.differences import difference_figure
+from snapshot_explorer.view.differences import difference_svg
 from snapshot_explorer.view.dispatch import depict, draw, drawing_of
 from snapshot_explorer.view.drawing import Drawing, Line, Pairs, Part
 from snapshot_explorer.view.figures import Picture
@@ -26,9 +26,7 @@ def _picture(comparison: Comparison) -> Picture:
     """Files and bytes by part and by partition."""
     return Picture(
         _comparison(comparison),
-        lambda: difference_figure(
-            comparison.summary.to_arrow(), comparison.partitions.to_arrow(), title=comparison.title
-        ),
+        lambda: difference_svg(comparison.summary.to_arrow(), comparison.partitions.to_arrow(), title=comparison.title),
     )
 
 
