@@ -72,7 +72,7 @@ def plot_svg(
         plot: The elements of the plot, whose rows have a height of `high` and begin at `top`.
         keys: A mark at (0, 0) and its meaning.
     """
-    names = [truncate(sanitize(label), LONGEST) for label in labels]
+    names = [truncate(sanitize(label), LONGEST, middle=True) for label in labels]
     left = min(180, 12 + 7 * max(map(text_width, names)))
     bottom = top + high * len(names)
     beside = [f'<text y="{top + high * (row + 0.5) + 4:g}">{escape(name)}</text>' for row, name in enumerate(names)]

@@ -107,9 +107,8 @@ def assert_mirrored(there, back):
 
 def assert_figures_mirrored(there, back):
     """Check that what a figure draws as removed, the figure of the comparison turned round draws as added."""
-    pattern = re.compile(
-        r"<title>([^\n]*).*?</title><rect [^>]*width=\"([0-9.]+)%\"[^>]*/><rect [^>]*width=\"([0-9.]+)%", re.DOTALL
-    )
+    bar = '<rect [^>]*width="([0-9.]+)%"[^>]*/>'
+    pattern = re.compile(f"<title>([^\n]*).*?</title>{bar}{bar}", re.DOTALL)
     bars = [{name: sides for name, *sides in pattern.findall(one.picture().svg)} for one in (there, back)]
     assert any(float(width) for sides in bars[0].values() for width in sides)
     assert bars[0] == {name: sides[::-1] for name, sides in bars[1].items()}

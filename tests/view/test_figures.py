@@ -370,7 +370,7 @@ def test_names_of_partitions_are_text():
 
     svg = difference_svg(compared(added=3), partitions(*rows), title=EVIL)
 
-    assert len({title.text for title in ET.fromstring(svg).iter("{http://www.w3.org/2000/svg}title")}) == 3
+    assert len([*ET.fromstring(svg).iter("{http://www.w3.org/2000/svg}title")]) == 3
     assert "<a" not in svg
 
 

@@ -70,6 +70,7 @@ from snapshot_explorer.jupyter.explorer.state import (
     HEALTH,
     MEASURES,
     ROW_KINDS,
+    SETTABLE,
     TABS,
     ExplorerState,
 )
@@ -107,11 +108,7 @@ _STILL_DELAY = 1.0
 """Seconds after a message from a page before the static picture is updated."""
 _STILL_SECONDS = 5.0
 """The maximum time that the static picture waits for reads."""
-_NOT_SETTABLE = {"a", "b", "window", "manifest", "rows_read", "rows_counted", "sort", "sort_descending", "files_read"}
-_NOT_SETTABLE |= {"interval", "versions", "readable", "commits", "with_recorded_times", "note"}
-_SETTABLE = tuple(name for name in ExplorerState.class_trait_names() if name not in _NOT_SETTABLE)
-"""The traits of the state that a page sets and shows."""
-_RECORDED = {*_SETTABLE, "sort", "sort_descending"} - {"pinned", "part", "follow", "playing", *FILTERS}
+_RECORDED = {*SETTABLE, "sort", "sort_descending"} - {"pinned", "part", "follow", "playing", *FILTERS}
 """The traits of the state that `to_html` takes over; pins and filters are set in the page."""
 _LOG_SECONDS = 3_600
 """The maximum time that `to_html` waits for the log."""
@@ -494,7 +491,7 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
     def _set(self, values: object) -> None:
         if not isinstance(values, dict):
             return
-        for name in _SETTABLE:
+        for name in SETTABLE:
             if name in values:
                 try:
                     self.state.set_trait(name, values[name])
@@ -738,7 +735,7 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
             "expected": sanitize("\n\n".join(item.to_toml() for item in history_of(self.table).open_branch.expected)),
             "markers": ["" if version is None else str(version) for version in (state.a, state.b)],
             "count": len(state.versions),
-            "state": {name: getattr(state, name) for name in _SETTABLE},
+            "state": {name: getattr(state, name) for name in SETTABLE},
             "defaults": {name: state.traits()[name].default_value for name in FILTERS},
             "interval": state.interval,
             "choices": {**_CHOICES, "file_view": [view for view in FILE_VIEWS if view not in self._lacking]},

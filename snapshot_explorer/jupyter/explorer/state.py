@@ -40,6 +40,13 @@ READS: Mapping[str, tuple[str, ...]] = {"verify": ("level",), "orphans": ("older
 FILE_VIEWS = ("list", "lifetimes", "partitions", "usage", "actions", "slices")
 """Views of files; the last two are pictures of metadata tables, which few formats have."""
 FILTERS = ("kind", "operation", "user", "text", "since", "until", "maintenance", "recorded_times")
+SETTABLE = (
+    *("pinned", "tab", "measure", "anomalies", "zone", *FILTERS, "carried", "part", "compared", "row_kind"),
+    *("hide_unchanged", "key", "other", "rows_where", "repair_name", "health", "engine", "types", "columns", "where"),
+    *("load_limit", "variable", "file_view", "missing", "partition", "statistics", "keep", "keep_last", "level"),
+    *("older_than", "follow", "playing"),
+)
+"""The traits of the state that a page sets and shows."""
 WINDOW = 300
 """Versions that the timeline shows at first, the newest ones."""
 

@@ -66,19 +66,22 @@ def _facts(plan: RowDiffPlan) -> list[tuple[str, object]]:
 @draw.register
 def _diff(diff: RowDiff) -> Drawing:
     """Return the diff as a drawing: how many rows changed, the first of them, and facts of the comparison."""
-    counts = diff.counts
-    words = ", ".join(f"{count:,} {name}" for name, count in counts.items())
+    words = ", ".join(f"{count:,} {name}" for name, count in diff.counts.items())
+    first = Line("No row differs." if diff.is_empty else f"Rows: {words}.")
+    keyed = _with_key(diff)
+    hint = () if keyed is None else (Pairs((("next", Code(Message(keyed))),)),)
+    grid = () if diff.is_empty else (_grid(diff),)
+    return Drawing(title=diff.plan.title, parts=(first, *grid, *hint, comparison_facts(diff), Code(diff.plan.call)))
+
+
+def comparison_facts(diff: RowDiff) -> Line:
+    """Return what was compared, what metadata proves, and what was read."""
     plan = diff.plan
     read = [f"{pluralize(side.files, 'file') if side.files else 'rows'} of {side.title}" for side in (plan.a, plan.b)]
     shared = f"; not read: {pluralize(plan.shared_files, 'file')} that both have" if plan.shared_files else ""
     reading = ("read", f"{' and '.join(read)}{shared}")
-    first = Line("No row differs." if diff.is_empty else f"Rows: {words}.")
     proof = (("proven by metadata", plan.proof),) if plan.proof else ()
-    keyed = _with_key(diff)
-    hint = () if keyed is None else (Pairs((("next", Code(Message(keyed))),)),)
-    grid = () if diff.is_empty else (_grid(diff),)
-    background = (fact_line((*_facts(plan), *proof, reading)), Code(plan.call))
-    return Drawing(title=plan.title, parts=(first, *grid, *hint, *background))
+    return fact_line((*_facts(plan), *proof, reading))
 
 
 def _with_key(diff: RowDiff) -> Hint | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -16,8 +15,8 @@ from snapshot_explorer.jupyter.explorer.contents.lens import direction
 from snapshot_explorer.jupyter.explorer.contents.row_conditions import row_conditions
 from snapshot_explorer.jupyter.explorer.contents.view_requests import PAGE, ViewResult
 from snapshot_explorer.jupyter.explorer.environment import load_limits
-from snapshot_explorer.view import Grid, Line, drawing_of
-from snapshot_explorer.view.records.diffs import CHANGE_WORDS, drawn_changes
+from snapshot_explorer.view import Drawing, Grid, Line, drawing_of
+from snapshot_explorer.view.records.diffs import CHANGE_WORDS, comparison_facts, drawn_changes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -55,7 +54,6 @@ def changed_rows(cache: SnapshotCache, request: ViewRequest, other: str = "") ->
         if not _is_small(plan) and request["rows_read"] != (a, b, key, other):
             return ViewResult(drawing=drawing_of(plan), code=code, source=source, is_announcement=True)
         diff = cache.row_diff(a, b, key, other)
-    drawn = drawing_of(diff)
     kinds = [_KINDS[name] for name in _KINDS if request["row_kind"] in ("all", name)]
     heads = diff.changed.heads
     places = [(kind, index) for kind in kinds if kind in heads for index in range(len(heads[kind]))]
@@ -63,7 +61,7 @@ def changed_rows(cache: SnapshotCache, request: ViewRequest, other: str = "") ->
     names, notes = _columns(diff, kinds, hide_unchanged=request["hide_unchanged"])
     parts: list[Part] = [
         *([] if a < b and not other else [Line(_direction_of(plan) if other else direction(a, b), is_faint=True)]),
-        drawn.parts[-2],  # what was compared, and read
+        comparison_facts(diff),
         *(Line(note) for note in [*([] if diff.plan.key else [_NO_KEY]), *_cut_off(diff, kinds), *notes]),
     ]
     grid = None
@@ -76,7 +74,7 @@ def changed_rows(cache: SnapshotCache, request: ViewRequest, other: str = "") ->
         parts.append(Line(f"No row was {request['row_kind']}."))
     conditions = [row_conditions(heads[kind].slice(index, 1), diff.plan.key) for kind, index in shown]
     return ViewResult(
-        drawing=replace(drawn, title=f"{drawn.title}: {_answer(diff)}", parts=tuple(parts)),
+        drawing=Drawing(title=f"{plan.title}: {_answer(diff)}", parts=tuple(parts)),
         answer=_answer(diff),
         suggested_key=diff.suggested_key,
         code=code,

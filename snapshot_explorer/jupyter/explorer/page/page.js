@@ -1,4 +1,4 @@
-// The explorer's page: draws the traits of one model, and sends what a user does. Every text is set as text.
+// The explorer's page: draws the traits of one model, and sends what a user does. Every text is set as text, but for what the kernel drew.
 
 import { Button, Copy, Picture, draw, html, save, savePng, useEffect, useLayoutEffect, useReducer, useRef, useState } from "./pictures.js";
 import { Timeline, local, short } from "./timeline.js";
