@@ -238,11 +238,12 @@ def truncate(text: str, room: int, *, middle: bool = False) -> str:
     if room <= 1:
         return ELLIPSIS[:room]
     tail = (room - 1) // 2 if middle else 0
-    ending = _head(text[::-1], tail)[::-1]
-    return _head(text, room - 1 - tail) + ELLIPSIS + ending
+    ending = leading(text[::-1], tail)[::-1]
+    return leading(text, room - 1 - tail) + ELLIPSIS + ending
 
 
-def _head(text: str, room: int) -> str:
+def leading(text: str, room: int) -> str:
+    """Return the beginning of a text, of at most `room` columns."""
     if text[: room + 1].isascii():  # one more: a mark that follows has no width
         return text[:room]
     taken = 0

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import islice, zip_longest
 from typing import Literal
 
-from snapshot_explorer.arrow.value_text import MINUS, NULL, format_cell, pad, text_width, truncate, unit_of
+from snapshot_explorer.arrow.value_text import MINUS, NULL, format_cell, leading, pad, text_width, truncate, unit_of
 from snapshot_explorer.core.safe_text import sanitize
 from snapshot_explorer.view.drawing import DRAWN_ROWS, Code, Drawing, Grid, Item, LaneDiagram, Line, Pairs, codes_of
 from snapshot_explorer.view.grid import ShownColumn, columns_note, rows_note, shown_columns
@@ -70,7 +70,7 @@ def _wrap(content: str, room: int) -> Iterator[str]:
     """Yield text in lines of at most `room` columns, broken at blanks where there are any."""
     content = truncate(content, _LONGEST_TEXT)
     while text_width(content) > room:
-        head = _fit(content, room)
+        head = leading(content, room)
         blank = head.rfind(" ")
         is_word = blank > 0 and text_width(content[blank + 1 :].partition(" ")[0]) <= min(room, _LONGEST_WORD)
         # A break before a path or a type that leaves most of the line empty would separate it from its context.
@@ -78,15 +78,6 @@ def _wrap(content: str, room: int) -> Iterator[str]:
         yield content[:at].rstrip()
         content = content[at:].lstrip()
     yield content
-
-
-def _fit(content: str, room: int) -> str:
-    taken = 0
-    for position, letter in enumerate(content):
-        taken += text_width(letter)
-        if taken > room:
-            return content[:position]
-    return content
 
 
 def _code(content: str, room: int, paint: Paint) -> Iterator[str]:

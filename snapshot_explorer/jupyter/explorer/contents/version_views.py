@@ -9,9 +9,10 @@ import pyarrow as pa
 from snapshot_explorer.analysis.health.symptoms import readability_symptom
 from snapshot_explorer.analysis.retention import read_readability
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.arrow.value_text import WORDS, format_cell, truncate, unit_of
+from snapshot_explorer.arrow.value_text import format_cell, truncate, unit_of
 from snapshot_explorer.core.safe_text import sanitize
 from snapshot_explorer.history import history_of
+from snapshot_explorer.history.commits import commit_of
 from snapshot_explorer.jupyter.explorer.contents.commit_list import commit_rows
 from snapshot_explorer.jupyter.explorer.contents.grid_rows import grid_rows
 from snapshot_explorer.jupyter.explorer.contents.view_requests import PAGE, ViewResult
@@ -19,13 +20,11 @@ from snapshot_explorer.jupyter.explorer.state import READS
 from snapshot_explorer.jupyter.zones import local_text
 from snapshot_explorer.view import Drawing, Grid, Line, Pairs, drawing_of
 from snapshot_explorer.view.records.health import problem_count
-from snapshot_explorer.view.stored_details import stored_details, writer_facts
 
 if TYPE_CHECKING:
     from snapshot_explorer.jupyter.explorer.contents.view_requests import SnapshotCache, ViewRequest
 
-_IN_HEADLINE = ("version", "kind", "operation", "user")
-_IN_SENTENCE = ("added_", "removed_", "rows_inserted", "rows_updated", "rows_deleted", "rows_rewritten")
+_IN_HEADLINE = ("kind", "operation", "user")
 _LONGEST_FACT = 300
 _MOST_VALUES = 24
 """The maximum number of columns whose statistics are shown."""
@@ -43,19 +42,15 @@ def commit(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
         frame = cache.table.history(f"{version}..{version}", exact=is_counted)
         rows, notes = frame.to_arrow(), frame.notes if is_counted else ()
     can_count = not is_counted and rows["rows_inserted"][0].as_py() is None and rows["kind"][0].as_py() is not None
-    values = rows.drop_columns(["details"]).to_pylist()[0]
-    text = rows["details"][0].as_py()
-    details = stored_details(text)
-    local = local_text(values["committed_at"], request["zone"]) if values["committed_at"] else ""
-    values = {"version": values["version"], **({"local time": local} if local else {}), **values}
-    values["readable"] = WORDS["readable"].get(values["readable"], values["readable"])
-    known = Pairs(tuple((name, value) for name, value in values.items() if value not in (None, [])))
-    headline = commit_rows(rows, 0, "rows")["rows"][0]
+    record = commit_of(rows)
+    _, known, *stored = drawing_of(record).parts
+    local = local_text(record.committed_at, request["zone"]) if record.committed_at else ""
+    facts = (*([("local time", local)] if local else []), *(known.rows if isinstance(known, Pairs) else ()))
     return ViewResult(
-        drawing=Drawing(title=f"Version {version}", parts=(known, *details)),
+        drawing=Drawing(title=f"Version {version}", parts=(Pairs((("version", version), *facts)), *stored)),
         headline={
-            **headline,
-            "facts": _facts(values | writer_facts(text)),
+            **commit_rows(rows, 0, "rows")["rows"][0],
+            "facts": _facts(dict(facts)),
             "notes": [*map(sanitize, notes)],
             "canCount": can_count,
         },
@@ -76,7 +71,7 @@ def _facts(values: dict[str, Any]) -> list[list[str]]:
         if any(sides):
             facts.append(["rows in files" if unit == "rows" else unit, " ".join(signed)])
     for name, value in values.items():
-        if value not in (None, []) and name not in _IN_HEADLINE and not name.startswith(_IN_SENTENCE):
+        if name not in _IN_HEADLINE and not name.startswith(("added_", "removed_")):
             shown = format_cell(value, unit_of(name))
             facts.append([name.replace("_", " "), truncate(shown.text, _LONGEST_FACT)])
     return facts
