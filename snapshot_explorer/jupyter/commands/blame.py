@@ -3,17 +3,14 @@
 from snapshot_explorer.analysis.row_history import RowHistory
 from snapshot_explorer.analysis.rows import Blame
 from snapshot_explorer.jupyter.command import TABLE, Call, Command, Invocation, Option
-from snapshot_explorer.jupyter.commands.shared_arguments import CONDITION, column_names, condition_of
+from snapshot_explorer.jupyter.commands.shared_arguments import CONDITION, condition_of, names_of
 from snapshot_explorer.jupyter.usage_error import UsageError
 
 
 def _blame(invocation: Invocation) -> Blame | RowHistory:
     """Return every version that inserted, updated or deleted rows of a condition, or each state that the rows had."""
     arguments = invocation.arguments
-    key, columns = (
-        None if (text := arguments.get(name)) is None else column_names(text, f"--{name}")
-        for name in ("key", "columns")
-    )
+    key, columns = names_of(arguments, "key"), names_of(arguments, "columns")
     _, table = invocation.table()
     condition = condition_of(invocation, table)
     if arguments.has("states"):

@@ -7,7 +7,7 @@ from snapshot_explorer import formats
 from snapshot_explorer.analysis.checks import CheckResult
 from snapshot_explorer.core.errors import TableNotFoundError
 from snapshot_explorer.jupyter.command import TABLE, Argument, Call, Command, Invocation, Option
-from snapshot_explorer.jupyter.commands.shared_arguments import STORAGE_OPTIONS, column_names, dict_of
+from snapshot_explorer.jupyter.commands.shared_arguments import STORAGE_OPTIONS, dict_of, names_of
 from snapshot_explorer.lake import Lake, check, open_lake
 from snapshot_explorer.results.outputs import output_file, output_path
 from snapshot_explorer.table import Table, open_table
@@ -16,14 +16,13 @@ from snapshot_explorer.table import Table, open_table
 def _check(invocation: Invocation) -> CheckResult:
     """Return whether rules hold for a table or a lake, and write the requested files."""
     arguments = invocation.arguments
-    key = arguments.get("key")
     files = {name: output_path(path) for name in ("markdown", "junit") if (path := arguments.get(name)) is not None}
     result = check(
         _target(invocation),
         arguments.get("fail-on"),
         since=arguments.get("since"),
         at=arguments.get("at"),
-        key=None if key is None else column_names(key, "--key"),
+        key=names_of(arguments, "key"),
         config=arguments.get("config"),
     )
     for name, file in files.items():

@@ -1,6 +1,5 @@
 """`%snapshot diff`: the differences between two versions, and whether two tables are twins."""
 
-from collections.abc import Sequence
 from decimal import Decimal, InvalidOperation
 
 from snapshot_explorer.analysis.compare import Comparison
@@ -15,8 +14,9 @@ from snapshot_explorer.jupyter.commands.shared_arguments import (
     STORAGE_OPTIONS,
     WHERE,
     check_options,
-    column_names,
     dict_of,
+    names_of,
+    pairs_of,
     path_of,
     whole_number,
 )
@@ -134,7 +134,7 @@ def _range(arguments: Arguments) -> str:
 def _rows(invocation: Invocation, table: Table, a: Ref, b: Ref) -> RowDiff | RowDiffPlan:
     """Return the rows that differ, after a line with the size of the read; with `--preview` only the plan."""
     arguments = invocation.arguments
-    key, columns = _names(arguments, "key"), _names(arguments, "columns")
+    key, columns = names_of(arguments, "key"), names_of(arguments, "columns")
     return _read(invocation, table.diff_rows(a, b, key, columns, arguments.get("where"), preview=True))
 
 
@@ -171,8 +171,8 @@ def _three_way(invocation: Invocation) -> MergeStatement | ThreeWayDiff:
         None if base is None else table.at(base),
         ours,
         theirs,
-        _names(arguments, "key"),
-        exclude=_names(arguments, "exclude"),
+        names_of(arguments, "key"),
+        exclude=names_of(arguments, "exclude"),
         where=arguments.get("where"),
         storage_options=dict_of(invocation, "options"),
     )
@@ -203,9 +203,9 @@ def _diff_of(invocation: Invocation, a: Snapshot, b: object) -> RowDiff | RowDif
     plan = diff(
         a,
         b,
-        _names(arguments, "key"),
-        columns=_renames(arguments.repeated.get("pair", ())) or None,
-        exclude=_names(arguments, "exclude"),
+        names_of(arguments, "key"),
+        columns=pairs_of(arguments, "pair", "a name in A and one in B, as in --pair id=order_id") or None,
+        exclude=names_of(arguments, "exclude"),
         where=arguments.get("where"),
         tolerance=_tolerance(arguments, "tolerance"),
         relative_tolerance=_tolerance(arguments, "relative-tolerance"),
@@ -228,20 +228,6 @@ def _read(invocation: Invocation, plan: RowDiffPlan) -> RowDiff | RowDiffPlan:
         return plan
     invocation.show_line(plan.announcement)
     return row_diff(plan).showing(limit or 0)
-
-
-def _names(arguments: Arguments, option: str) -> list[str] | None:
-    text = arguments.get(option)
-    return None if text is None else column_names(text, f"--{option}")
-
-
-def _renames(texts: Sequence[str]) -> dict[str, str]:
-    """Return the columns of A and of B in `--pair id=order_id`."""
-    pairs = [text.partition("=") for text in texts]
-    wrong = next((text for text, pair in zip(texts, pairs, strict=True) if not (pair[0] and pair[2])), None)
-    if wrong is not None:
-        raise UsageError(f"--pair is a name in A and one in B, as in --pair id=order_id, got {wrong!r}.")
-    return {old: new for old, _, new in pairs}
 
 
 def _tolerance(arguments: Arguments, option: str) -> Decimal | dict[str, Decimal] | None:

@@ -3,7 +3,7 @@
 from snapshot_explorer.analysis.health import Health
 from snapshot_explorer.history import history_of
 from snapshot_explorer.jupyter.command import TABLE, Call, Command, Invocation, Option
-from snapshot_explorer.jupyter.commands.shared_arguments import REF, column_names, ref_of
+from snapshot_explorer.jupyter.commands.shared_arguments import REF, names_of, ref_of
 from snapshot_explorer.jupyter.usage_error import UsageError
 from snapshot_explorer.results import Frame
 
@@ -24,7 +24,7 @@ def _health(invocation: Invocation) -> Health | Frame:
         metadata_only=invocation.arguments.has("metadata-only"),
         expect={ref.strip(): reason.strip()} if expected else None,
         config=invocation.arguments.get("config"),
-        key=None if (key := invocation.arguments.get("key")) is None else column_names(key, "--key"),
+        key=names_of(invocation.arguments, "key"),
     )
     for line in history_of(table).open_branch.expected[-1].to_toml().split("\n") if expected else ():
         invocation.show_line(line)

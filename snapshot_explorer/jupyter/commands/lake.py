@@ -1,7 +1,5 @@
 """`%snapshot lake`: all tables below a folder or in a catalog, and their changes."""
 
-from collections.abc import Mapping, Sequence
-
 from snapshot_explorer.analysis.repair import ErasureStatements
 from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.jupyter.command import Argument, Call, Command, Invocation, Option
@@ -10,6 +8,7 @@ from snapshot_explorer.jupyter.commands.shared_arguments import (
     STORAGE_OPTIONS,
     check_options,
     dict_of,
+    pairs_of,
     path_of,
     price_of,
     whole_number,
@@ -21,6 +20,7 @@ from snapshot_explorer.results import Frame
 from snapshot_explorer.table import Table
 
 _RESULTS = ("changes", "pin", "diff", "usage", "trace")
+_COLUMN = "a pattern of tables and the column's name there, such as crm.*=cust_no"
 _NOT_OF_A_LIST = (*_RESULTS, "since", "at", "match", "health", "format", "spark", "catalog", "catalog-options")
 """The options that `--list` excludes."""
 
@@ -45,24 +45,13 @@ def _lake(invocation: Invocation) -> ErasureStatements | Lake | LakeSnapshot | L
     if arguments.has("usage"):
         return lake.usage(price=price_of(arguments))
     if (where := arguments.get("trace")) is not None:
-        trace = lake.trace(where, _columns(arguments.repeated.get("column", ())))
+        trace = lake.trace(where, pairs_of(arguments, "column", _COLUMN))
         return trace.statements() if arguments.has("statements") else trace
     if (before := arguments.get("diff")) is not None:
         other = invocation.variables.get(before)
         return lake.diff(other if isinstance(other, Lake | LakeSnapshot) else before)
     lake.overview(since or "1d", health=arguments.has("health"))
     return lake
-
-
-def _columns(texts: Sequence[str]) -> Mapping[str, str]:
-    """Return the names of a column by patterns of tables."""
-    pairs = [text.partition("=") for text in texts]
-    wrong = next((text for text, (pattern, _, name) in zip(texts, pairs, strict=True) if not (pattern and name)), None)
-    if wrong is not None:
-        raise UsageError(
-            f"--column is a pattern of tables and the column's name there, such as crm.*=cust_no; got {wrong}."
-        )
-    return {pattern: name for pattern, _, name in pairs}
 
 
 def _list(invocation: Invocation, path: str) -> Frame:

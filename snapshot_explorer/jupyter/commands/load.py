@@ -8,6 +8,7 @@ from snapshot_explorer.jupyter.commands.shared_arguments import (
     WHERE,
     check_options,
     column_names,
+    names_of,
     ref_of,
     snapshot_of,
     where_of,
@@ -54,12 +55,12 @@ def _load(invocation: Invocation) -> object:
 def _duplicates(invocation: Invocation) -> Frame:
     """Return the keys that several rows of a version have, with the same limits."""
     name, _ = invocation.table()
-    snapshot, key = snapshot_of(invocation), invocation.arguments.get("key")
+    snapshot, key = snapshot_of(invocation), names_of(invocation.arguments, "key")
     where = where_of(invocation, snapshot)
     if snapshot.version is not None:
         ways = "Narrow it with --where, or add --yes for all"
         show_read_size(invocation, name, snapshot, None, where=where, ways=ways)
-    return snapshot.duplicates(None if key is None else column_names(key, "--key"), where)
+    return snapshot.duplicates(key, where)
 
 
 def _loads_decimals(snapshot: Snapshot, columns: list[str] | None) -> bool:

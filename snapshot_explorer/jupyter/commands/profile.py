@@ -5,8 +5,8 @@ from snapshot_explorer.jupyter.command import TABLE, Call, Command, Invocation, 
 from snapshot_explorer.jupyter.commands.shared_arguments import (
     RANGE,
     check_options,
-    column_names,
     columns_and_range,
+    names_of,
     whole_number,
 )
 from snapshot_explorer.results import Frame
@@ -20,9 +20,8 @@ def _profile(invocation: Invocation) -> Profile | Frame:
     _, table = invocation.table()
     if not arguments.has("anomalies"):
         return table.profile_over(columns, between, exact=arguments.has("exact"))
-    key = arguments.get("key")
-    keyed = None if key is None else column_names(key, "--key")
-    return table.anomalies(columns, between, rules=_rules(arguments.get("window")), key=keyed)
+    rules = _rules(arguments.get("window"))
+    return table.anomalies(columns, between, rules=rules, key=names_of(arguments, "key"))
 
 
 def _rules(window: str | None) -> AnomalyRules:

@@ -3,14 +3,13 @@
 from snapshot_explorer.analysis.repair import Repair
 from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.jupyter.command import TABLE, Argument, Call, Command, Invocation, Option
-from snapshot_explorer.jupyter.commands.shared_arguments import column_names, where_of
+from snapshot_explorer.jupyter.commands.shared_arguments import names_of, where_of
 from snapshot_explorer.jupyter.usage_error import UsageError
 
 
 def _repair(invocation: Invocation) -> Repair:
     """Return the statement that puts rows back; runs nothing."""
     _, table = invocation.table()
-    key = invocation.arguments.get("key")
     to, undo = invocation.arguments.get("ref"), invocation.arguments.get("undo")
     if (to is None) == (undo is None):
         raise UsageError(
@@ -26,7 +25,7 @@ def _repair(invocation: Invocation) -> Repair:
         to,
         where_of(invocation, table.current),
         undo=undo,
-        key=None if key is None else column_names(key, "--key"),
+        key=names_of(invocation.arguments, "key"),
         name=invocation.arguments.get("name"),
     )
 

@@ -110,6 +110,27 @@ def column_names(text: str, flag: str = "--columns") -> list[str]:
     return names
 
 
+def names_of(arguments: Arguments, option: str) -> list[str] | None:
+    """Return the columns that an option names; None without it."""
+    text = arguments.get(option)
+    return None if text is None else column_names(text, f"--{option}")
+
+
+def pairs_of(arguments: Arguments, option: str, meaning: str) -> dict[str, str]:
+    """Return the two names in each value of an option, such as `--pair id=order_id`.
+
+    Raises:
+        UsageError: One is missing. The message has the meaning of the option.
+    """
+    pairs: dict[str, str] = {}
+    for text in arguments.repeated.get(option, ()):
+        left, _, right = text.partition("=")
+        if not (left and right):
+            raise UsageError(f"--{option} is {meaning}, got {text!r}.")
+        pairs[left] = right
+    return pairs
+
+
 def dict_of(invocation: Invocation, option: str) -> Mapping[str, Any] | None:
     """Return the dict in the variable of an option; None without it.
 
