@@ -188,11 +188,11 @@ def test_a_table_without_versions_has_nothing_to_verify():
 def test_an_interrupted_verification_goes_on_where_it_stopped(table, monkeypatch):
     opened, read, state_of = open_table(table.root), [], verification.file_state
 
-    def state_until_the_second(storage, file, **level):
+    def state_until_the_second(check, file, reading):
         read.append(file.path)
         if len(read) == 2:
             raise KeyboardInterrupt
-        return state_of(storage, file, **level)
+        return state_of(check, file, reading)
 
     monkeypatch.setattr(verification, "THREADS", 1)
     monkeypatch.setattr(verification, "file_state", state_until_the_second)

@@ -269,18 +269,13 @@ def read_catalog(reader: CatalogReader, catalog: str) -> tuple[dict[str, pa.Tabl
     Raises:
         UnsupportedFeatureError: The format version is not read.
     """
-
-    def read() -> tuple[dict[str, pa.Table], Sequence[NamedTable]]:
-        rows = {name: reader.read(name) for name in ("metadata", "snapshot", "schema", "table")}
-        version = option(rows["metadata"], "version")
-        if version not in FORMAT_VERSIONS:
-            known = ", ".join(FORMAT_VERSIONS)
-            raise refusal(features.OTHER_FORMATS, catalog=catalog, version=version or "none", known=known)
-        rows["snapshot"] = rows["snapshot"].sort_by("snapshot_id")
-        return rows, named_tables(rows)
-
-    rows, tables = reader.once("", read)
-    return dict(rows), tables
+    rows = {name: reader.read(name) for name in ("metadata", "snapshot", "schema", "table")}
+    version = option(rows["metadata"], "version")
+    if version not in FORMAT_VERSIONS:
+        known = ", ".join(FORMAT_VERSIONS)
+        raise refusal(features.OTHER_FORMATS, catalog=catalog, version=version or "none", known=known)
+    rows["snapshot"] = reader.once("snapshots in order", lambda: rows["snapshot"].sort_by("snapshot_id"))
+    return rows, reader.once("names", lambda: named_tables(rows))
 
 
 def read_metadata(
