@@ -117,7 +117,7 @@ def heat_svg(heat: HeatMap) -> str:
     for row, column in np.argwhere(heat.numbers > 0).tolist():
         hover = f"{heat.labels[row]}, {heat.column(column)}: {heat.number(int(heat.numbers[row, column]))}"
         at = f'x="{axis.x(column, -0.5)}" width="{98 / columns:.2f}%" y="{_TOP + _LOW * row + 1}" height="{_LOW - 2}"'
-        plot.append(titled(hover, f'<rect {at} fill="{BLUE}" fill-opacity="{shades[row, column]:.2f}"/>'))
+        plot.append(titled(sanitize(hover), f'<rect {at} fill="{BLUE}" fill-opacity="{shades[row, column]:.2f}"/>'))
     chosen = np.unique(np.linspace(0, columns - 1, min(_TICKS, columns)).astype(int)).tolist() if columns else []
     ticks = [(axis.share(index), str(heat.versions[2 * index])) for index in chosen]
     plot += tick_texts(ticks, _TOP + _LOW * len(heat.labels) + 14)
@@ -158,7 +158,7 @@ def _spans(track: Track, axis: _Axis, y: float) -> Iterator[str]:
     for span in track.spans:
         more = 0.3 if isinstance(span.first, int) and span.group != "branch" else 0
         line = _line(axis.x(span.first, -more), y, axis.x(span.last, more), y, _stroke(span))
-        yield titled(span.hover or span.group, line)
+        yield titled(sanitize(span.hover or span.group), line)  # a name of a file may have line breaks
 
 
 def _stroke(span: Span) -> str:
