@@ -132,7 +132,7 @@ def _decode(first: Container, parts: Mapping[str, bytes], schema: pa.Schema) -> 
     lists: list[_Lists | None] = []
 
     def choose(ends: Numbers) -> npt.NDArray[np.bool_]:
-        walk.link(ends)
+        walk.connect(ends)
         lists.extend(walk.lists(begin, end) for _, begin, end in rows)
         chosen = np.zeros(len(starts), np.bool_)
         chosen[list(chain.from_iterable(part.stats for part in lists if part is not None))] = True
@@ -212,7 +212,7 @@ class _Walk:
         self._following: list[int] = []
         """The index of the write stat that begins where each ends; the number of all if none does."""
 
-    def link(self, ends: Numbers) -> None:
+    def connect(self, ends: Numbers) -> None:
         """Take the positions at which the write stats end."""
         indices = np.searchsorted(self._array, ends)
         is_next = np.append(self._array, -1)[indices] == ends
