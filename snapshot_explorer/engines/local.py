@@ -155,16 +155,15 @@ def _spread(
 ) -> tuple[Sequence[Split], int]:
     """Return splits from which to read columns, in the same order of rows, and how many to read at once.
 
-    Reads one more large local file at once than there are processors: further ones would only hold rows. Remote files
-    need no processor while they are fetched, so more are read at once. Splits of several files become one for each
-    file, except where the partition may contain all columns: two threads would share eight files as five and three.
-    With a limit the first few splits may be enough, and local files are read one after another.
+    Remote files need no processor while they are fetched, so more are read at once. Splits of several files become one
+    for each file, except where the partition may contain all columns: two threads would share eight files as five and
+    three. With a limit the first few splits may be enough, and local files are read one after another.
     """
     largest = max(splits, key=lambda split: split.size_bytes, default=None)
     is_local = reader.storage.is_local
     if largest is None or (is_local and not _is_large(largest)):
-        return splits, _THREADS
-    at_once = min(_THREADS, pa.cpu_count() + 1) if is_local else REMOTE_THREADS if limit is None else _THREADS
+        return splits, _local_threads()
+    at_once = _local_threads() if is_local else REMOTE_THREADS if limit is None else _THREADS
     if limit is not None and is_local:
         return splits, at_once
     names = frozenset(columns)
@@ -174,6 +173,14 @@ def _spread(
         split_by_file = len(split.files) > 1 and worth_parallel and not names <= split.partition.keys()
         result += reader.split_by_file(split) if split_by_file else [split]
     return result, at_once
+
+
+def _local_threads() -> int:
+    """Return how many local splits are read at once: one more than there are processors.
+
+    Further ones would only hold rows, and small files wait for the interpreter: eight threads take a fifth longer.
+    """
+    return min(_THREADS, pa.cpu_count() + 1)
 
 
 def _first(splits: Iterable[Split], limit: int) -> list[Split]:
@@ -295,7 +302,7 @@ def for_each_batch_of(
     )
     # The files of a remote group would wait for each other.
     groups = _small_together(items, _size_of_part) if is_local else [(item,) for item in items]
-    at_once = _THREADS if is_local else REMOTE_THREADS
+    at_once = _local_threads() if is_local else REMOTE_THREADS
     with (
         step("Reading splits", total=len(items)) as reading,
         closing(_in_order(groups, read, stop, weight=weight, size=weight, at_once=at_once)) as parts,
@@ -345,7 +352,7 @@ def for_each_batch_in_turn(
 
     is_local = all(item.reader.storage.is_local for group in groups for item in group)
     tasks = _small_together(groups, size) if is_local else [(group,) for group in groups]
-    at_once = _THREADS if is_local else REMOTE_THREADS
+    at_once = _local_threads() if is_local else REMOTE_THREADS
     with (
         step("Reading splits", total=sum(map(len, groups))) as reading,
         closing(_in_order(tasks, read, stop, weight=size_together, size=size_together, at_once=at_once)) as parts,
