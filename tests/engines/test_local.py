@@ -249,7 +249,7 @@ def test_each_large_or_remote_file_of_a_split_is_read_by_a_thread_of_its_own():
     assert local.count(Files(), of_files(2**20), scan_of(SCHEMA, [], "id % 2 = 0")) == 30
 
 
-def test_of_large_local_files_no_more_are_read_at_once_than_processors_need(monkeypatch):
+def test_of_local_files_no_more_are_read_at_once_than_processors_need(monkeypatch):
     monkeypatch.setattr(pa, "cpu_count", lambda: 1)
 
     class Counting(Files):
@@ -261,14 +261,13 @@ def test_of_large_local_files_no_more_are_read_at_once_than_processors_need(monk
             with self.meeting.attended():
                 yield from Numbers.read(self, split, columns)
 
-    small, large, remote = Counting(3), Counting(3, 0.05), Counting(3, is_local=False)
+    small, large, remote = Counting(3, 0.05), Counting(3, 0.05), Counting(3, is_local=False)
     files = [replace(split, size_bytes=2**20) for split in splits(20)]
 
     found = [read(small, splits(20)), read(large, files), read(remote, files)]
 
     assert found[0] == found[1] == found[2]
-    assert large.meeting.most == 2
-    assert small.meeting.most > 2 < remote.meeting.most
+    assert small.meeting.most == large.meeting.most == 2 < remote.meeting.most
 
 
 def test_an_interrupt_ends_the_threads():
