@@ -180,7 +180,7 @@ def _local_threads() -> int:
 
     Further ones would only hold rows, and small files wait for the interpreter: eight threads take a fifth longer.
     """
-    return min(_THREADS, pa.cpu_count() + 1)
+    return min(_THREADS, int(pa.cpu_count()) + 1)
 
 
 def _first(splits: Iterable[Split], limit: int) -> list[Split]:
