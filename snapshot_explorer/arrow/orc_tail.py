@@ -193,7 +193,7 @@ def column_sizes(source: pa.NativeFile) -> list[int]:
     sizes = [0] * (len(numbers) + 1)
     for stripe in _parts(source, _STRIPES):
         for stream in _streams(_stripe_footer(source, dict(_messages(stripe)), compression)):
-            # Parts of a column have numbers between its own and that of the next.
+            # A column's parts are numbered after it, up to the next column.
             sizes[bisect_right(numbers, _number(stream, 2))] += _number(stream, 3)
     return sizes[1:]
 

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 _MAX_PARTITIONS = 20
 """The number of partitions and buckets that are drawn: the ones with the most files that differ."""
-_PARTS = ("shared", "removed", "added", "rewritten: removed", "rewritten: added")
-_COLORS = dict(zip(_PARTS, (SHARED, REMOVED, ADDED, REWRITTEN, REWRITTEN), strict=True))
+_PARTS = ("removed", "added", "rewritten: removed", "rewritten: added", "shared")
+_COLORS = dict(zip(_PARTS, (REMOVED, ADDED, REWRITTEN, REWRITTEN, SHARED), strict=True))
 _HIGH, _TOP = 20, 4
 """In pixels: a row, and the room above the first."""
 _WIDE, _SECOND = 36.0, 52.0

@@ -30,11 +30,12 @@ def checked_prices(price: object) -> Mapping[str, float]:
     prices: dict[str, Any] = {} if price is None else dict(price) if isinstance(price, Mapping) else {"gb_month": price}
     for name, value in prices.items():
         if name not in _UNITS:
-            raise InvalidArgumentError(f"price has {', '.join(_UNITS)}, got {brief_repr(name)}.")
+            raise InvalidArgumentError(f"The names of prices are {', '.join(_UNITS)}; got {brief_repr(name)}.")
         if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value < math.inf:
+            where = f"price[{name!r}]" if isinstance(price, Mapping) else "price"
             raise InvalidArgumentError(
-                f"price must be a number of 0 or more, per GB and month, or a dict with {', '.join(_UNITS)}, got "
-                f"{brief_repr(value)}."
+                f"{where} must be a number of 0 or more, got {brief_repr(value)}. Pass a price per GB and month, or a "
+                f"dict with some of {', '.join(_UNITS)}."
             )
     return prices
 

@@ -64,7 +64,7 @@ def _holding(source: History, kind: HolderKind, label: str) -> HoldingHistory:
 
 
 def _tags(sources: Sequence[History], histories: Sequence[HoldingHistory]) -> tuple[list[Holder], list[str]]:
-    """Return the tags as holders, those of the open history first, and a sentence for each whose files are unknown.
+    """Return the tags as holders, the open history's first, and a sentence for each whose files are unknown.
 
     A tag of the table may name a version of another branch. The tags that only a branch has are removed with it.
     """

@@ -137,7 +137,7 @@ def usage_of(
         removal=None if without is None else removal_of(history, holders, without),
         expiry=None if needed is None else expiry_that_frees(history, needed, len(files.plain)),
         unread=unread,
-        notes=tuple(_notes(history, holders, everything=everything)),
+        notes=tuple(_notes(history, holders, by=by, everything=everything)),
     )
 
 
@@ -157,7 +157,7 @@ def _frame(rows: pa.Table, prices: Mapping[str, float], *, title: str, noun: str
     return Frame(rows, title=title, noun=noun, drawn=shown, notes=unread)
 
 
-def _notes(history: History, holders: Holders, *, everything: bool) -> list[str]:
+def _notes(history: History, holders: Holders, *, by: str, everything: bool) -> list[str]:
     """Return what was not counted, and what was not looked at."""
     changelogs = "" if history.table_format.changelogs is None else "changelogs, "
     notes = [
@@ -168,10 +168,13 @@ def _notes(history: History, holders: Holders, *, everything: bool) -> list[str]
     ]
     if holders.unread:
         notes.append("What would be freed is unknown, because not everything that may hold files could be read.")
+    if by == "column":
+        notes.append("Columns are counted from the footers of the newest version's files.")
     notes += gaps_note(holders.files.histories[0].lifetimes.gaps, "files that only they had are not counted")
     missing = history.open_branch.readability.missing
     if missing is None:
-        notes.append(Message("Whether the files exist was not checked; ", Hint("table.verify"), " looks for them."))
+        which = "other files" if by == "column" else "the files"
+        notes.append(Message(f"Whether {which} exist was not checked; ", Hint("table.verify"), " looks for them."))
     elif missing:
         lacking = "lacks its deletion vector" if len(missing) == 1 else "lack their deletion vectors"
         was = "was" if len(missing) == 1 else "were"

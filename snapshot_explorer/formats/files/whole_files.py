@@ -52,7 +52,7 @@ def check_file(
 
 
 def without_footer(files: str, reading: FileReading) -> CheckedFile:
-    """Return the result for a file without a footer, of which only all bytes are read."""
+    """Return the result for a file that has no footer, so that only the reading `bytes` applies to it."""
     reason = f"{files} files have no footer"
     advice = Hint("table.verify", {"level": "bytes"})
     return CheckedFile(skip_reason=Message(reason, "; ", advice, " reads them") if reading == "footer" else reason)

@@ -53,7 +53,7 @@ REPORT = Command(
     options=(
         WHERE,
         Option("--of VARIABLES", "the results in these variables, instead of the table"),
-        Option("--title TEXT", "the heading; by default that of the first part"),
+        Option("--title TEXT", "the heading; by default the first part's"),
         Option("--overwrite", "replace the file if it exists"),
         TABLE,
     ),

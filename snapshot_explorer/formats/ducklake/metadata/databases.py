@@ -277,7 +277,12 @@ class _Sharing:
     def joined(
         self, opened: Callable[[], AbstractContextManager[CatalogReader]], *, begin: bool
     ) -> Iterator[CatalogReader | None]:
-        """Return a block with the shared catalog; with None if it is not shared, unless this block begins to."""
+        """Return a block with the shared catalog; with None if it is not shared.
+
+        Args:
+            opened: Opens the catalog.
+            begin: Whether to open and share it, if it is not shared.
+        """
         with self._lock:
             if begin and not self._users:
                 self._reader = self._stack.enter_context(opened())
@@ -306,7 +311,7 @@ class Catalog(ABC):
 
     @contextmanager
     def reading(self) -> Iterator[CatalogReader]:
-        """Open the catalog, in one read transaction: within `at_one_instant` that of all tables."""
+        """Open the catalog in one read transaction, which all tables share within `at_one_instant`."""
         with self.sharing.joined(self.opened, begin=False) as shared:
             if shared is not None:
                 yield shared

@@ -128,11 +128,10 @@ def _decode(first: Container, parts: Mapping[str, bytes], schema: pa.Schema) -> 
         if is_read
     ]
     starts = _possible_stats(content, shape, [begin for _, begin, _ in rows])
-    walk = _Walk(content, starts)
     lists: list[_Lists | None] = []
 
     def choose(ends: Numbers) -> npt.NDArray[np.bool_]:
-        walk.connect(ends)
+        walk = _Walk(content, starts, ends)
         lists.extend(walk.lists(begin, end) for _, begin, end in rows)
         chosen = np.zeros(len(starts), np.bool_)
         chosen[list(chain.from_iterable(part.stats for part in lists if part is not None))] = True
@@ -205,18 +204,14 @@ class _Lists(NamedTuple):
 class _Walk:
     """Follows the lists of commits through the positions at which write stats may begin."""
 
-    def __init__(self, content: bytes, starts: Numbers) -> None:
+    def __init__(self, content: bytes, starts: Numbers, ends: Numbers) -> None:
+        """Take the positions at which write stats may begin, and at which each would end."""
         self._content = content
-        self._array, self._starts = starts, starts.tolist()
-        self._ends: list[int] = []
-        self._following: list[int] = []
+        self._starts, self._ends = starts.tolist(), ends.tolist()
+        indices = np.searchsorted(starts, ends)
+        is_next = np.append(starts, -1)[indices] == ends
+        self._following: list[int] = np.where(is_next, indices, len(ends)).tolist()
         """The index of the write stat that begins where each ends; the number of all if none does."""
-
-    def connect(self, ends: Numbers) -> None:
-        """Take the positions at which the write stats end."""
-        indices = np.searchsorted(self._array, ends)
-        is_next = np.append(self._array, -1)[indices] == ends
-        self._ends, self._following = ends.tolist(), np.where(is_next, indices, len(ends)).tolist()
 
     def lists(self, begin: int, end: int) -> _Lists | None:
         """Return the write stats of a commit; None if one of them does not begin where it may, or bytes are damaged."""
