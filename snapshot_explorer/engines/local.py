@@ -15,6 +15,7 @@ from snapshot_explorer.core.progress import Step, step
 from snapshot_explorer.core.records import ROW_KIND, Predicate, Split
 from snapshot_explorer.engines import duckdb_files
 from snapshot_explorer.engines.conditions import Condition, filter_rows
+from snapshot_explorer.engines.even_progress import EvenProgress
 from snapshot_explorer.engines.scan import Scan, scan_of
 from snapshot_explorer.formats import TableVersion
 from snapshot_explorer.formats.interface import RowChanges
@@ -27,6 +28,9 @@ REMOTE_BYTES = 128 * 2**20
 """Total size of the splits of a remote table that are read at once beyond the first `_THREADS`."""
 BYTES_AT_ONCE = 512 * 2**20
 """Total size of splits read at once, except splits that stream. A larger split is read alone."""
+_DISTANCE_BYTES = 16 * 2**20
+"""Bytes of local files that a thread reads ahead of the last one where versions are read side by side: equal rows are
+soon found, and need not be kept."""
 _LARGE_FILE_BYTES = 2**20
 """Average size of local files from which each is read by a thread of its own. Smaller ones gain less than it costs."""
 _MAX_BATCHES = 2**32
@@ -284,17 +288,22 @@ def for_each_batch_of(
     """
     stop = Event()
     is_local = all(reader.storage.is_local for reader, _, _ in sources)
+    size_bytes = max(sum(map(_size, splits)) for _, splits, _ in sources)
+    distance = (_DISTANCE_BYTES if is_local else REMOTE_BYTES) / max(1, size_bytes)
+    progress = EvenProgress(distance if len(sources) > 1 else 1.0, stop)
 
     def read(group: Sequence["_Part"]) -> None:
-        for item in group:
-            reader, _, columns = sources[item.source]
-            for index, batch in enumerate(reader.read(item.split, columns)):
-                if stop.is_set():
-                    return
-                consume(item.source, (item.number, item.file * _MAX_BATCHES + index), batch)
-
-    def weight(group: Sequence["_Part"]) -> int:
-        return sum(map(_size_of_part, group))
+        with progress:
+            for item in group:
+                reader, _, columns = sources[item.source]
+                progress.wait_for_others(item.begin)
+                rows = 0
+                for index, batch in enumerate(reader.read(item.split, columns)):
+                    if stop.is_set():
+                        return
+                    consume(item.source, (item.number, item.file * _MAX_BATCHES + index), batch)
+                    rows += batch.num_rows
+                    progress.wait_for_others(item.begin + item.share * min(1.0, rows / max(1, item.split.rows or 0)))
 
     items = sorted(
         chain.from_iterable(_parts(source, reader, splits) for source, (reader, splits, _) in enumerate(sources)),
@@ -305,7 +314,7 @@ def for_each_batch_of(
     at_once = _local_threads() if is_local else REMOTE_THREADS
     with (
         step("Reading splits", total=len(items)) as reading,
-        closing(_in_order(groups, read, stop, weight=weight, size=weight, at_once=at_once)) as parts,
+        closing(_in_order(groups, read, stop, weight=_weight_of_parts, size=_size_of_parts, at_once=at_once)) as parts,
     ):
         for group, _ in zip(groups, parts, strict=True):
             reading.advance(len(group))
@@ -373,10 +382,20 @@ class _Part:
     split: Split
     begin: float
     """The share of the bytes of its source that is before it."""
+    share: float
+    """Its own share of these bytes."""
 
 
 def _size_of_part(part: _Part) -> int:
     return part.split.size_bytes
+
+
+def _size_of_parts(parts: Sequence[_Part]) -> int:
+    return sum(map(_size_of_part, parts))
+
+
+def _weight_of_parts(parts: Sequence[_Part]) -> int:
+    return sum(_weight(part.split) for part in parts)
 
 
 def _parts(source: int, reader: TableVersion, splits: Sequence[Split]) -> Iterator[_Part]:
@@ -384,7 +403,7 @@ def _parts(source: int, reader: TableVersion, splits: Sequence[Split]) -> Iterat
     begin = 0
     for number, split in enumerate(splits):
         for file, part in enumerate((split,) if reader.storage.is_local else reader.split_by_file(split)):
-            yield _Part(source, number, file, part, begin / total)
+            yield _Part(source, number, file, part, begin / total, part.size_bytes / total)
             begin += part.size_bytes
 
 

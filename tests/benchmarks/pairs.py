@@ -1,13 +1,14 @@
 """The row diff of two tables against DuckDB's EXCEPT ALL over their files, lake-sift and reladiff, in one run.
 
-    python tests/benchmarks/pairs.py [ROWS] [--peers PYTHON] [--peak]
+    python tests/benchmarks/pairs.py [ROWS] [--peers PYTHON] [--peak] [--memory MIB] [--once]
 
 Both tables are Delta tables of 20 files; in the second one, 0.1 % of the rows have another amount, and the rows of its
-files are cut elsewhere. Compared are the diff by its key and as multisets; both directions of EXCEPT ALL; and, with
+files are cut elsewhere. Compared are the diff by its key and as multisets; both directions of EXCEPT ALL, with
+`--memory` within that limit of DuckDB's memory, by default without; and, with
 `--peers`, an interpreter that has lake-sift and reladiff[duckdb], lake-sift's comparison of the files by their key
 and reladiff's join in DuckDB, in a process each. Two clones, which have the same files, are compared beside it: the
-files that were opened are counted. With --peak, the peak memory of a diff by its key is measured in a process of its
-own. Prints a table and judges nothing.
+files that were opened are counted. With --peak, the peak memory of both diffs is measured, in a process each. With
+--once, for 100 million rows, each is measured once. Prints a table and judges nothing.
 """
 
 # ruff: noqa: T201 - it prints what it measured
@@ -120,9 +121,11 @@ def timed(task: Callable[[], object]) -> tuple[float, float]:
     return time.perf_counter() - start, time.process_time() - used
 
 
-def except_all(a: Path, b: Path) -> None:
-    """Count the rows that differ in DuckDB."""
+def except_all(a: Path, b: Path, memory: int | None) -> None:
+    """Count the rows that differ in DuckDB, within these MiB of memory."""
     with duckdb.connect() as connection:
+        if memory:
+            connection.execute(f"SET memory_limit = '{memory}MiB'; SET temp_directory = '{a.parent / 'temporary'}'")
         sides = [f"SELECT * FROM read_parquet('{folder}/*.parquet')" for folder in (a, b)]
         found = [
             connection.execute(f"SELECT count(*) FROM ({one} EXCEPT ALL {other})").fetchone()[0]
@@ -147,17 +150,18 @@ def peer(python: str, program: str, *arguments: object) -> float:
     return float(done.stdout.split()[-1])
 
 
-def peak(a: str, b: str) -> None:
+def peak(a: str, b: str, *key: str) -> None:
     """Compare two tables and print the peak memory of this process."""
-    diff(Path(a), Path(b), ["id"])
+    diff(Path(a), Path(b), key)
     lines = Path("/proc/self/status").read_text().splitlines()
     print(next(line for line in lines if line.startswith("VmHWM")))
 
 
-def measure(name: str, rows: str, ours: Callable[[], None], theirs: Callable[[], None]) -> tuple[float, float]:
+def measure(name: str, repeats: int, ours: Callable[[], None], theirs: Callable[[], None]) -> tuple[float, float]:
     """Measure both in turns; return the medians of the clock."""
-    ours()  # memory that a process uses for the first time is slow
-    turns = [(timed(ours), timed(theirs)) for _ in range(REPEATS)]
+    if repeats > 1:
+        ours()  # memory that a process uses for the first time is slow
+    turns = [(timed(ours), timed(theirs)) for _ in range(repeats)]
     (mine, own), (other, used) = (
         tuple(statistics.median(turn[side][place] for turn in turns) for place in (0, 1)) for side in (0, 1)
     )
@@ -172,6 +176,8 @@ def main() -> None:
     parser.add_argument("rows", nargs="?", type=int, default=10_000_000)
     parser.add_argument("--peers", help="a Python that has lake-sift and reladiff")
     parser.add_argument("--peak", action="store_true")
+    parser.add_argument("--memory", type=int, help="MiB of memory that DuckDB may use")
+    parser.add_argument("--once", action="store_true")
     arguments = parser.parse_args()
     rows = f"{arguments.rows / 10**6:g} million rows"
     with tempfile.TemporaryDirectory() as place:
@@ -182,21 +188,23 @@ def main() -> None:
         start = time.perf_counter()
         plan = sx.diff(newest(a), newest(c), preview=True)
         print(f"clones: {time.perf_counter() - start:.3f} s, {plan.a.files + plan.b.files} files to open. {plan.proof}")
-        mine, theirs = measure("by key", rows, lambda: diff(a, b, ["id"]), lambda: except_all(a, b))
-        peers = {"two `EXCEPT ALL` in DuckDB": theirs}
+        repeats, memory = 1 if arguments.once else REPEATS, arguments.memory
+        name = "two `EXCEPT ALL` in DuckDB" + (f" within {memory} MiB" if memory else "")
+        mine, theirs = measure("by key", repeats, lambda: diff(a, b, ["id"]), lambda: except_all(a, b, memory))
+        peers = {name: theirs}
         if arguments.peers:
             peers["lake-sift"] = peer(arguments.peers, LAKE_SIFT, a, b)
             peers["reladiff's join in DuckDB"] = peer(arguments.peers, RELADIFF, a, b, Path(place) / "reladiff.db")
             print({name: f"{seconds:.2f} s, ratio {mine / seconds:.2f}" for name, seconds in peers.items()})
         record(f"Two Delta tables of {rows} of which 0.1 % differ: rows that differ, by key", mine, peers)
-        mine, theirs = measure("without a key", rows, lambda: diff(a, b, []), lambda: except_all(a, b))
+        mine, theirs = measure("without a key", repeats, lambda: diff(a, b, []), lambda: except_all(a, b, memory))
         record(
             f"Two Delta tables of {rows} of which 0.1 % differ: rows that differ, as multisets",
             mine,
-            {"two `EXCEPT ALL` in DuckDB": theirs},
+            {name: theirs},
         )
-        if arguments.peak:
-            subprocess.run([sys.executable, __file__, "--peak-of", str(a), str(b)], check=True)
+        for key in (["id"], []) if arguments.peak else ():
+            subprocess.run([sys.executable, __file__, "--peak-of", str(a), str(b), *key], check=True)
 
 
 if __name__ == "__main__":

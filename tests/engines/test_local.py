@@ -270,6 +270,37 @@ def test_of_local_files_no_more_are_read_at_once_than_processors_need(monkeypatc
     assert small.meeting.most == large.meeting.most == 2 < remote.meeting.most
 
 
+def test_versions_read_side_by_side_progress_evenly_within_their_files():
+    fast, slow = (Numbers(slow=numbers) for numbers in ((), (0, 1)))
+    for reader in (fast, slow):
+        reader.storage = SimpleNamespace(is_local=True)
+    parts = [replace(split, size_bytes=2**30) for split in splits(2)]
+    done, most = [0.0, 0.0], 0.0
+    lock = threading.Lock()
+
+    def consume(side, order, batch):
+        nonlocal most
+        with lock:
+            done[side] += batch.num_rows / 20
+            most = max(most, done[0] - done[1])
+        time.sleep(0.02 if side else 0.005)  # the other one begins meanwhile
+
+    local.for_each_batch_of([(fast, parts, ["id"]), (slow, parts, ["id"])], consume)
+
+    assert done == pytest.approx([1.0, 1.0])
+    assert most <= 0.4  # at most a batch of three rows per thread
+
+
+def test_an_error_of_one_version_ends_the_threads_that_wait_for_it():
+    fine, broken = Numbers(), Numbers(slow=(0,), broken=(0,))
+    for reader in (fine, broken):
+        reader.storage = SimpleNamespace(is_local=True)
+    parts = [replace(split, size_bytes=2**30) for split in splits(3)]
+
+    with pytest.raises(CorruptTableError, match="file 0"):
+        local.for_each_batch_of([(fine, parts, ["id"]), (broken, parts, ["id"])], lambda *_: None)
+
+
 def test_an_interrupt_ends_the_threads():
     class Interrupted(Numbers):
         def read(self, split, columns, predicate=None):

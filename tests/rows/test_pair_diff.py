@@ -448,6 +448,18 @@ def test_rows_that_repeat_are_counted_and_a_key_that_repeats_is_refused_though_e
             sx.diff(*pair, "id", memory_limit=50_000)
 
 
+@pytest.mark.parametrize("limit", [50_000, None])
+def test_a_key_that_repeats_in_both_tables_alike_is_refused_too(tmp_path, limit):
+    rows = [(number, None, 1.0) for number in range(3_000)]
+    a, b = (in_files(tmp_path / name, [*rows, rows[0]], 400) for name in "ab")
+
+    assert sx.diff(a, b, [], memory_limit=limit).is_empty
+    with pytest.raises(
+        InvalidArgumentError, match="The key id is not unique: several rows of version 1 of a have id=0"
+    ):
+        sx.diff(a, b, "id", memory_limit=limit)
+
+
 def test_a_version_whose_files_are_gone_is_named_and_is_neither_equal_nor_different(pair, tmp_path):
     (tmp_path / "copy" / "a.parquet").unlink()
 

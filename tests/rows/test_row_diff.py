@@ -181,9 +181,9 @@ def test_what_matching_needs_counts_for_the_memory_limit():
     rows = pa.record_batch({"id": pa.array(range(2_000), pa.int64())})
     hashes = np.arange(2_000, dtype=np.uint64)
 
-    with closing(SplitRows(rows.schema, limit_bytes=100_000)) as split:  # three times the bytes of the rows
+    with closing(SplitRows([rows.schema], limit_bytes=100_000)) as split:  # three times the bytes of the rows
         split.add(0, (0, 0), rows, hashes)
-        parts = [before.rows.num_rows for before, _ in split.pairs()]
+        parts = [part.rows.num_rows for (part,) in split.parts()]
 
     assert len(parts) > 1
     assert sum(parts) == 2_000

@@ -166,31 +166,39 @@ def changes(plan: RowDiffPlan, *, memory_limit: int) -> Iterator[pa.Table]:
     Reads both sides at once, each once.
     """
     readers = [SideReader(plan=plan, of_a=of_a, columns=plan.columns) for of_a in (True, False)]
-    with closing(SplitRows(plan.schema, limit_bytes=memory_limit)) as rows:
-        equal = EqualRows(rows, limit_bytes=memory_limit)
+    with closing(SplitRows([plan.schema, plan.schema, pa.schema([])], limit_bytes=memory_limit)) as rows:
+        keep_hashes = bool(plan.key) and not plan.is_declared_key
+        equal = EqualRows(rows, limit_bytes=memory_limit, keep_hashes=keep_hashes)
 
         def add(side: int, order: tuple[int, int], batch: pa.RecordBatch) -> None:
             equal.add(side, order, *readers[side].checked_rows(batch))
 
         local.for_each_batch_of([(reader.side.version, reader.side.splits, reader.needed) for reader in readers], add)
         equal.finish()
-        dropped = equal.dropped if plan.key and not plan.is_declared_key else None
-        for before, after in rows.pairs():
+        for before, after, dropped in rows.parts():
             if plan.key:
-                for reader, side in zip(readers, (before, after), strict=True):
-                    raise_repeated(plan, reader.side, side)
-                    if dropped is not None and len(dropped):
-                        _check_against(plan, reader, side.hashes, dropped)
+                _check_keys(plan, readers, (before, after), dropped.hashes)
             yield from compare_parts(before, after, plan.key, plan.rules)
 
 
-def _check_against(plan: RowDiffPlan, reader: SideReader, hashes: Hashes, dropped: Hashes) -> None:
-    """Raise if a row has the key of a row that was dropped because the other side has the same row."""
-    own = np.sort(hashes)  # in order, each is found near the last one
-    indices = np.minimum(np.searchsorted(dropped, own), len(dropped) - 1)
-    suspects = np.unique(own[dropped[indices] == own])[:_MAX_SUSPECTS]
-    if len(suspects):
-        _check_unique(plan, reader, suspects)
+def _check_keys(plan: RowDiffPlan, readers: Sequence[SideReader], sides: Sequence[HashedRows], dropped: Hashes) -> None:
+    """Raise if two rows of a side have the same key.
+
+    Args:
+        dropped: Hashes of keys of further rows, a row of each side, which were equal.
+    """
+    for reader, side in zip(readers, sides, strict=True):
+        raise_repeated(plan, reader.side, side)
+    if not len(dropped):
+        return
+    dropped = np.sort(dropped)
+    repeated = dropped[1:][dropped[1:] == dropped[:-1]]
+    for reader, side in zip(readers, sides, strict=True):
+        own = np.sort(side.hashes)  # in order, each is found near the last one
+        indices = np.minimum(np.searchsorted(dropped, own), len(dropped) - 1)
+        suspects = np.unique(np.concatenate([own[dropped[indices] == own], repeated]))[:_MAX_SUSPECTS]
+        if len(suspects):
+            _check_unique(plan, reader, suspects)
 
 
 def row_diff(plan: RowDiffPlan, *, memory_limit: int | None = None) -> RowDiff:

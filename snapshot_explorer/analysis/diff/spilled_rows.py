@@ -1,7 +1,7 @@
-"""Rows of two sides by hash: in memory up to a limit, beyond it in temporary files."""
+"""Rows of several sides by hash: in memory up to a limit, beyond it in temporary files."""
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from threading import Lock
@@ -18,12 +18,18 @@ from snapshot_explorer.analysis.diff.row_matching import (
     equal_rows,
     unmatched_indices,
 )
+from snapshot_explorer.arrow.positions import rows_without_columns
 from snapshot_explorer.results.outputs import scratch_folder
+
+BEFORE, AFTER, DROPPED = range(3)
+"""The sides of a comparison: its two versions, and the hashes of rows that both have."""
 
 _HASH = "hash"
 """The name of the column of hashes in temporary files, which is the last one."""
 _MATCHING_BYTES = 64
 """The measured maximum number of bytes that matching needs per row in addition to the row and its hash."""
+_SORTING_BYTES = 16
+"""The number of bytes that sorting hashes needs for each."""
 _BUFFERED_BYTES = 32 * 2**20
 """Bytes of rows of a side that are sorted by bucket and written at a time."""
 _BITS = 5
@@ -35,25 +41,26 @@ _Part = tuple[tuple[int, int], pa.RecordBatch, "Hashes"]
 
 
 class SplitRows:
-    """Rows of the sides before and after, divided by hash so that each part fits in memory.
+    """Rows of several sides, divided by hash so that each part fits in memory.
 
     Rows with equal hashes are in the same part. Rows can be added from several threads.
     """
 
-    def __init__(self, schema: pa.Schema, *, limit_bytes: int, shift: int = 0) -> None:
+    def __init__(self, schemas: Sequence[pa.Schema], *, limit_bytes: int, shift: int = 0) -> None:
         """Start without rows.
 
         Args:
+            schemas: The columns of each side. A side without columns has hashes only.
             limit_bytes: The maximum number of bytes in memory for rows and for matching them; beyond it, rows are
                 written to temporary files.
             shift: The number of low bits of the hashes that are the same in all rows.
         """
-        self._schema = schema
+        self._schemas = schemas
         self._limit_bytes = limit_bytes
         self._shift = shift
         self._lock = Lock()
-        self._parts: tuple[list[_Part], list[_Part]] = ([], [])
-        self._held = [0, 0]
+        self._parts: list[list[_Part]] = [[] for _ in schemas]
+        self._held = [0] * len(schemas)
         self._matching = 0
         self._files: _BucketFiles | None = None
 
@@ -61,18 +68,17 @@ class SplitRows:
         """Add rows.
 
         Args:
-            side: 0 for before, 1 for after.
+            side: The position of their side.
             order: Their position among the rows of their side.
         """
         with self._lock:
             self._parts[side].append((order, batch, hashes))
             self._held[side] += batch.nbytes + hashes.nbytes
-            self._matching += batch.num_rows * _MATCHING_BYTES
+            self._matching += len(hashes) * (_MATCHING_BYTES if batch.num_columns else _SORTING_BYTES)
             can_divide = self._shift + _BITS <= _WORD
             if self._files is None and sum(self._held) + self._matching > self._limit_bytes and can_divide:
-                self._files = _BucketFiles(self._schema, self._shift)
-                self._flush(self._files, 0)
-                self._flush(self._files, 1)
+                self._files = _BucketFiles(self._shift)
+                self._flush_all(self._files)
             elif self._files is not None and self._held[side] > _BUFFERED_BYTES:
                 self._flush(self._files, side)
 
@@ -87,34 +93,37 @@ class SplitRows:
             batch, size = [], 0
             while parts and size <= _BUFFERED_BYTES:
                 batch.append(parts.pop())
-                size += batch[-1][1].nbytes
-            files.write(side, *_joined(self._schema, batch))
+                size += batch[-1][1].nbytes + batch[-1][2].nbytes
+            files.write(side, *_joined(self._schemas[side], batch))
         self._held[side] = 0
 
-    def pairs(self) -> Iterator[tuple[HashedRows, HashedRows]]:
-        """Yield the rows before and after of each part, and drop them."""
+    def _flush_all(self, files: "_BucketFiles") -> None:
+        for side in range(len(self._parts)):
+            self._flush(files, side)
+
+    def parts(self) -> Iterator[tuple[HashedRows, ...]]:
+        """Yield the rows of each part, of all sides, and drop them."""
         if self._files is None:
             sides = []
-            for parts in self._parts:
-                table, hashes = _joined(self._schema, sorted(parts, key=lambda part: part[0]))
+            for schema, parts in zip(self._schemas, self._parts, strict=True):
+                table, hashes = _joined(schema, sorted(parts, key=_order))
                 parts.clear()
                 sides.append(HashedRows(rows=table, hashes=hashes))
-            yield sides[0], sides[1]
+            yield tuple(sides)
             return
         with self._files as files:
-            self._flush(files, 0)
-            self._flush(files, 1)
+            self._flush_all(files)
             files.finish()
             for bucket in range(_BUCKETS):
                 yield from self._of_bucket(files, bucket)
 
-    def _of_bucket(self, files: "_BucketFiles", bucket: int) -> Iterator[tuple[HashedRows, HashedRows]]:
+    def _of_bucket(self, files: "_BucketFiles", bucket: int) -> Iterator[tuple[HashedRows, ...]]:
         """Yield the rows of a bucket, divided again if they exceed the limit."""
-        inner = SplitRows(self._schema, limit_bytes=self._limit_bytes, shift=self._shift + _BITS)
-        for side in (0, 1):
+        inner = SplitRows(self._schemas, limit_bytes=self._limit_bytes, shift=self._shift + _BITS)
+        for side in range(len(self._schemas)):
             for index, (batch, hashes) in enumerate(files.read(bucket, side)):
                 inner.add(side, (index, 0), batch, hashes)
-        yield from inner.pairs()
+        yield from inner.parts()
 
 
 def _joined(schema: pa.Schema, parts: list[_Part]) -> tuple[pa.Table, Hashes]:
@@ -128,9 +137,8 @@ def _joined(schema: pa.Schema, parts: list[_Part]) -> tuple[pa.Table, Hashes]:
 class _BucketFiles:
     """Temporary files of rows, one per bucket and side, removed on exit."""
 
-    def __init__(self, schema: pa.Schema, shift: int) -> None:
+    def __init__(self, shift: int) -> None:
         self._shift = shift
-        self._schema = schema
         self._stack = ExitStack()
         self._folder = scratch_folder("rows")
         self._stack.callback(shutil.rmtree, self._folder, ignore_errors=True)
@@ -188,14 +196,22 @@ _SAMPLE = 64
 
 
 class EqualRows:
-    """Drops rows that both sides have, and hands on the other rows. Rows can be added from several threads.
+    """Drops rows that both versions have, and hands on the others. Rows can be added from several threads.
 
     Two equal rows are dropped, whatever their places: neither multisets nor rows with a unique key differ by them. If
     fewer than half of the rows have an equal one nearby, all others are handed on as they come.
     """
 
-    def __init__(self, rows: SplitRows, *, limit_bytes: int) -> None:
+    def __init__(self, rows: SplitRows, *, limit_bytes: int, keep_hashes: bool) -> None:
+        """Begin without rows.
+
+        Args:
+            rows: What gets the other rows.
+            limit_bytes: The maximum number of bytes in memory that rows need, and comparing them.
+            keep_hashes: Whether `rows` also gets a hash for each pair of rows that is dropped, as its side DROPPED.
+        """
         self._rows = rows
+        self._keep_hashes = keep_hashes
         self._window = limit_bytes // _WINDOW_SHARE
         self._max_held = limit_bytes // _HELD_SHARE
         self._lock = Lock()
@@ -203,12 +219,7 @@ class EqualRows:
         self._held = [0, 0]
         self._next = self._window
         self._is_looking = self._window > 0
-        self._dropped: list[Hashes] = []
-
-    @property
-    def dropped(self) -> Hashes:
-        """The hashes of the rows that were dropped, sorted; each represents a row of either side."""
-        return np.sort(np.concatenate([np.zeros(0, np.uint64), *self._dropped]))
+        self._has_dropped = False
 
     def add(self, side: int, order: tuple[int, int], batch: pa.RecordBatch, hashes: Hashes) -> None:
         """Add rows; see `SplitRows.add`."""
@@ -220,12 +231,12 @@ class EqualRows:
             self._held[side] += batch.nbytes + hashes.nbytes
             if min(self._held) >= self._next:
                 self._look()
-            if sum(self._held) > self._max_held or sum(part.nbytes for part in self._dropped) > self._max_held // 2:
+            if sum(self._held) > self._max_held:
                 self.finish()
 
     def finish(self) -> None:
         """Hand on all remaining rows, and rows that are added from now on."""
-        if self._is_looking and self._dropped and all(self._parts):
+        if self._is_looking and self._has_dropped and all(self._parts):
             self._look()
         self._is_looking = False
         for side, parts in enumerate(self._parts):
@@ -246,7 +257,10 @@ class EqualRows:
         ]
         left, right = equal_hashes(*hashes)
         equal = equal_rows(sides[0].rows, sides[1].rows, left, right, sides[0].rows.column_names)
-        self._dropped.append(hashes[0][left[equal]])
+        self._has_dropped = True
+        if self._keep_hashes:
+            dropped = hashes[BEFORE][left[equal]]
+            self._rows.add(DROPPED, (0, 0), rows_without_columns(len(dropped)), dropped)
         for side, indices in enumerate((left[equal], right[equal])):
             self._keep(side, unmatched_indices(len(hashes[side]), indices))
         self._next = max(self._held) + self._window

@@ -76,7 +76,7 @@ def each_state(scan: HistoryScan, matching: Ints | None = None) -> Iterator[RowS
         matching: As for `read_states`.
     """
     kept: list[RowStates] = []
-    with closing(SplitRows(states_schema(scan.schema), limit_bytes=0)) as nothing:
+    with closing(SplitRows([states_schema(scan.schema)], limit_bytes=0)) as nothing:
         reader = _Reader(replace(scan, are_joined=False), kept.append, nothing, matching)
         for split, item in enumerate(scan.splits):
             names = item.columns.names_in(scan.needed, of_a=True)
@@ -102,10 +102,10 @@ def read_states(
         matching: The number of rows of each raw split that match the condition is added to it, deleted rows included.
     """
     limit = memory_limit // 2
-    with closing(SplitRows(states_schema(scan.schema), limit_bytes=limit)) as replaced:
+    with closing(SplitRows([states_schema(scan.schema)], limit_bytes=limit)) as replaced:
         _Reader(scan, keep, replaced, matching, limit_bytes=limit).read()
         turning = np.flatnonzero(turning_positions(scan)).tolist()
-        for part, _ in replaced.pairs():
+        for (part,) in replaced.parts():
             if len(part.hashes):
                 joined_states(states_of(part.rows, part.hashes), turning, keep)
 
