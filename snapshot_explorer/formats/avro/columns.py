@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from snapshot_explorer.arrow.bin_packing import pack
 from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.formats.avro.arrow_values import CannotVectorizeError, Column, Offsets, select_rows, to_arrow
 from snapshot_explorer.formats.avro.container import (
@@ -25,6 +26,9 @@ from snapshot_explorer.formats.avro.container import (
 )
 from snapshot_explorer.formats.avro.lanes import PADDING, Lanes, read_column
 
+_PART_BYTES = 4 * 2**20
+"""Decoded bytes of blocks whose rows are read at once. Reading a byte of each row is a pass over them all, which takes
+a quarter less time where they fit in the processor's cache."""
 _FEW_ROWS = 64
 """Fewer rows are decoded faster one by one."""
 _PREFIX = 4
@@ -46,6 +50,13 @@ def decode_rows(blocks: Sequence[tuple[int, bytes]], shape: Shape, target: pa.St
     Raises:
         CorruptBytesError: The blocks end too early or violate the format.
     """
+    parts = [
+        _decode_part(part, shape, target) for part in pack(blocks, lambda block: len(block[1]), target=_PART_BYTES)
+    ]
+    return parts[0] if len(parts) == 1 else pa.concat_arrays(parts or [pa.nulls(0, target)])
+
+
+def _decode_part(blocks: Sequence[tuple[int, bytes]], shape: Shape, target: pa.StructType) -> pa.StructArray:
     # pyarrow imports pandas, which takes longer than the rows, when it first converts values from Python.
     is_small = "pandas" in sys.modules and sum(rows for rows, _ in blocks) < _FEW_ROWS
     columns = None if is_small else decode(blocks, shape, target)

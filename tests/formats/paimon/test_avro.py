@@ -135,6 +135,18 @@ def test_rows_read_side_by_side_are_those_read_one_after_another(rows):
     assert together.equals(each)
 
 
+@pytest.mark.parametrize("most", [1, 400, 2**22])
+def test_blocks_are_decoded_in_parts_of_few_bytes_in_their_order(monkeypatch, most):
+    monkeypatch.setattr(avro_columns, "_PART_BYTES", most)
+    rows = [row(name=f"data-{number}" * (number % 4)) for number in range(200)]
+
+    table, counts = read(written(ROW, rows, "null", per_block=7))
+
+    assert table.to_pylist() == rows
+    assert counts == [200]
+    assert read(written(ROW, [], "null", per_block=7))[0].num_rows == 0
+
+
 def test_bytes_that_look_like_the_beginning_of_a_row_do_not_mislead():
     decoy = encoded(fastavro.parse_schema(ROW), [row(name="decoy")])
     rows = [

@@ -41,7 +41,7 @@ from snapshot_explorer.formats.avro.rows import FOREIGN_ERRORS, record_of, witho
 
 STATS = "partitionToWriteStats"
 """The field with the write stats of a commit, by partition."""
-_MIN_BYTES, _MAX_BYTES = 2**14, 2**25
+_MIN_BYTES, _MAX_BYTES = 2**14, 2**22
 """The size of commits from which reading them by columns is faster, and up to which they are read together."""
 _LARGEST = 2**31 - 2**10
 """Fewer bytes than Arrow's offsets can count."""
