@@ -1,15 +1,14 @@
 """What a call of a tool may read, and for how long: the allowed folders, and the limits of the server."""
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from time import monotonic
 from typing import Any
 
 from snapshot_explorer.core.errors import InvalidArgumentError
 from snapshot_explorer.core.progress import Progress, StoppedError
-from snapshot_explorer.core.url_secrets import hide_url_secrets
+from snapshot_explorer.core.text import format_size
 from snapshot_explorer.storage.allowed_roots import AllowedRoots, ConfinedOptions
 from snapshot_explorer.storage.location import LOCAL, parse_location
 
@@ -48,20 +47,22 @@ class Access:
         roots: AllowedRoots,
         options: Mapping[str, Any] | None,
         limits: CallLimits,
-        report: Callable[[Progress], None] | None = None,
+        report: Callable[[Progress], object] = lambda _: None,
     ) -> None:
         self.roots, self.limits = tuple(root.shown for root in roots.locations), limits
         self.requests = 0
         """The files and folders that were requested from a store."""
+        self.planned: dict[str, int] = {}
+        """`size_bytes`, the bytes of the data files that the call may read, by the metadata; empty if unknown."""
         self._report = report
-        self._lock, self._stopped = threading.Lock(), threading.Event()
+        self._lock = threading.Lock()
         self._until = monotonic() + limits.seconds
         self._options = ConfinedOptions(options or {}, replace(roots, check_stop=self._count_request))
         self._local_options = ConfinedOptions({}, replace(roots, check_stop=self.check_stop))
 
     def stop(self) -> None:
         """End the call: nothing waits for its answer."""
-        self._stopped.set()
+        self._until = 0.0
 
     @property
     def reached(self) -> str:
@@ -72,14 +73,24 @@ class Access:
 
     def check_stop(self) -> None:
         """Raise StoppedError if the call has ended, or a limit is reached."""
-        if self._stopped.is_set() or monotonic() > self._until or self.requests > self.limits.requests:
+        if monotonic() > self._until or self.requests > self.limits.requests:
             raise StoppedError
+
+    def check_bytes(self, size_bytes: int, advice: str) -> None:
+        """Raise InvalidArgumentError if a call may read more data files than the limit.
+
+        Args:
+            advice: What to ask for instead, a sentence.
+        """
+        if size_bytes > (most := self.limits.size_bytes):
+            sizes = f"{format_size(size_bytes)} of data files, and the limit of a call is {format_size(most)}"
+            raise InvalidArgumentError(f"This may read {sizes}. {advice}")
+        self.planned = {"size_bytes": size_bytes}
 
     def show(self, progress: Progress) -> None:
         """Report the progress, from any thread of the work."""
         self.check_stop()
-        if self._report is not None:
-            self._report(progress)
+        self._report(progress)
 
     def clear(self) -> None:
         """Report nothing: the answer follows."""
@@ -92,20 +103,3 @@ class Access:
     def options_for(self, path: str) -> ConfinedOptions:
         """Return the options to open a path with, which keep all reads below the allowed folders."""
         return self._local_options if parse_location(path).protocol == LOCAL else self._options
-
-
-def allowed_roots(paths: Sequence[str]) -> AllowedRoots:
-    """Return the folders that a server allows.
-
-    Raises:
-        InvalidArgumentError: No folder is allowed, a local folder does not exist, or a URL contains a secret.
-    """
-    if not paths:
-        raise InvalidArgumentError("No folder is allowed. Name one or more: --allow /data --allow s3://lake/shop.db.")
-    for path in paths:
-        if (shown := hide_url_secrets(path)) != path:
-            raise InvalidArgumentError(f"{shown} contains a secret. Put it into a file: --storage-options FILE.")
-        location = parse_location(path)
-        if location.protocol == LOCAL and not Path(location.address).is_dir():
-            raise InvalidArgumentError(f"{location.shown} is not a folder. Check the path that is allowed.")
-    return AllowedRoots.of(paths)

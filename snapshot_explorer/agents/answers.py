@@ -1,9 +1,8 @@
 """Answers of tools as bounded JSON: what was found, the evidence for it, its limits, and the calls to make next."""
 
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from datetime import datetime
+from functools import partial
 from itertools import islice
 from typing import Any, Literal
 
@@ -13,16 +12,11 @@ import pyarrow as pa
 from snapshot_explorer.agents.access import CallLimits
 from snapshot_explorer.arrow.python_values import with_dicts
 from snapshot_explorer.core.hints import Hint, Message, spell
-from snapshot_explorer.core.safe_text import sanitize
-from snapshot_explorer.core.url_secrets import hide_url_secrets
 from snapshot_explorer.results import Frame
+from snapshot_explorer.view.json_values import JsonBounds, bounded_text, json_value
 
-_EXACT = 2**53
-"""Whole numbers up to this are exact in every reader of JSON; others are text."""
-_MOST_ITEMS = 100
-"""The maximum number of items of a list or an object in a value."""
-_MAX_DEPTH = 6
 _MOST_CALLS = 6
+_MOST_NOTES = 20
 _OWN_LETTERS = 2_000
 """Letters of a text of ours, which may quote names of a table."""
 _TOO_LONG = "The statements are too long for an answer, and left out whole: the Python call returns them."
@@ -48,10 +42,6 @@ class Answer:
     """Whether there are further rows, of an unknown number."""
     picture: bytes = b""
     """A figure as a PNG file; empty without one."""
-    path: str = ""
-    """The location of what was read, without secrets; by default the table of the call."""
-    python: str = ""
-    """The Python call that returns the same; by default the one that the tool makes."""
     versions: Sequence[int] = ()
     """The versions examined, ascending. The answer names the first and the last."""
     read: Mapping[str, object] = field(default_factory=dict)
@@ -60,6 +50,8 @@ class Answer:
     """Sentences on what was not looked at, or is uncertain."""
     hints: Sequence[Hint] = ()
     """The calls that come next, the best first; those in the texts follow."""
+    evidence: Mapping[str, object] = field(default_factory=dict)
+    """What differs from the evidence of a call about one table: its location `table`, and `python`, the call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,65 +81,40 @@ def reply_of(
         call: Spells a hint as a call of a tool; None if no tool makes it.
         spelled: Spells a hint in a text.
     """
-    texts = [item for item in (answer.text, *answer.not_checked) if isinstance(item, Message)]
-    hints = (*answer.hints, *(hint for message in texts for hint in message.hints))
-    calls = [item for hint in hints if (item := call(hint)) is not None]
-    known = {"versions": [*answer.versions[:1], *answer.versions[1:][-1:]], "read": answer.read, **evidence}
+    value = partial(json_value, call=spelled, bounds=JsonBounds(letters=limits.text_letters))
     has_statements = sum(map(len, answer.statements)) <= limits.answer_bytes
-    notes = [*([] if has_statements else [_TOO_LONG]), *answer.not_checked[:20]]
-    table = pa.table({}) if answer.rows is None else answer.rows
-    table = table.to_arrow() if isinstance(table, Frame) else table
+    notes = [*([] if has_statements else [_TOO_LONG]), *answer.not_checked[:_MOST_NOTES]]
+    table = answer.rows.to_arrow() if isinstance(answer.rows, Frame) else answer.rows or pa.table({})
     total = None if answer.has_more else max(answer.rows_total or 0, len(table))
-    all_rows = with_dicts(_with_names(table.slice(0, limits.resource_rows)), "lossy")
-    kept, left_out = _within((json_value(row, limits, str) for row in all_rows), limits, total, "resource")
+    values = map(value, with_dicts(_with_names(table.slice(0, limits.resource_rows)), "lossy"))
+    kept, left_out = _within(values, limits, total, "resource")
     rows, reached = _within(kept, limits, total, "answer")
     content = {
         "answer": bounded_text(spell(answer.text, spelled), _OWN_LETTERS),
-        "facts": json_value(answer.facts, limits, spelled),
+        "facts": value(answer.facts),
         "statements": list(answer.statements) if has_statements else [],
         "rows": rows,
         "rows_total": total,
         "evidence": {
-            **{name: json_value(item, limits, spelled) for name, item in known.items()},
+            "versions": [*answer.versions[:1], *answer.versions[1:][-1:]],
+            **value({"read": answer.read, **evidence}),
             "not_checked": [bounded_text(spell(item, spelled), _OWN_LETTERS) for item in notes],
         },
         "limits": {**asdict(limits), "reached": reached},
-        "next_calls": [item for at, item in enumerate(calls) if item not in calls[:at]][:_MOST_CALLS],
+        "next_calls": calls_of(call, answer.text, *answer.not_checked, first=answer.hints)[:_MOST_CALLS],
         "untrusted": UNTRUSTED,
     }
     resource = content | {"rows": kept, "limits": {**asdict(limits), "reached": left_out}} if kept else {}
     return Reply(content, resource, answer.picture)
 
 
-def json_value(item: object, limits: CallLimits, spelled: Callable[[Hint], str], depth: int = 0) -> Any:
-    """Return a value as JSON: texts escaped and cut, large whole numbers as text, times as ISO 8601 in UTC."""
-    match item:
-        case None | bool():
-            return item
-        case int():
-            return item if abs(item) <= _EXACT else str(item)
-        case float():
-            return item if math.isfinite(item) else None
-        case datetime():
-            return item.isoformat().replace("+00:00", "Z")
-        case Mapping() if depth < _MAX_DEPTH:
-            parts = list(item.items())[:_MOST_ITEMS]
-            return {
-                bounded_text(str(name), limits.text_letters): json_value(part, limits, spelled, depth + 1)
-                for name, part in parts
-            }
-        case list() | tuple() if depth < _MAX_DEPTH:
-            return [json_value(part, limits, spelled, depth + 1) for part in item[:_MOST_ITEMS]]
-    text = spell(item, spelled) if isinstance(item, str) else item.hex() if isinstance(item, bytes) else str(item)
-    return bounded_text(text, limits.text_letters)
-
-
-def bounded_text(content: str, letters: int) -> str:
-    """Return text without secrets of URLs, with invisible characters escaped, and cut with a note."""
-    shown = sanitize(hide_url_secrets(content[: 2 * letters]))
-    if len(shown) <= letters and len(content) <= 2 * letters:
-        return shown
-    return f"{shown[:letters]}... ({max(len(content) - letters, 1):,} more letters)"
+def calls_of(
+    call: Callable[[Hint], dict[str, object] | None], *texts: str, first: Sequence[Hint] = ()
+) -> list[dict[str, object]]:
+    """Return hints, and those in texts, as calls of tools, each once."""
+    hints = [*first, *(hint for text in texts if isinstance(text, Message) for hint in text.hints)]
+    calls = [item for hint in hints if (item := call(hint)) is not None]
+    return [item for at, item in enumerate(calls) if item not in calls[:at]]
 
 
 def _with_names(table: pa.Table) -> pa.Table:

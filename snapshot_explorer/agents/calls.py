@@ -7,7 +7,7 @@ from time import monotonic
 import orjson
 
 from snapshot_explorer.agents.access import Access
-from snapshot_explorer.agents.answers import UNTRUSTED, Answer, Reply, bounded_text, reply_of
+from snapshot_explorer.agents.answers import UNTRUSTED, Answer, Reply, calls_of, reply_of
 from snapshot_explorer.agents.tool import AgentTool, ToolRequest
 from snapshot_explorer.agents.tools import TOOLS
 from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotExplorerError
@@ -16,6 +16,7 @@ from snapshot_explorer.core.progress import StoppedError, listen, stop_with
 from snapshot_explorer.core.safe_text import sanitize
 from snapshot_explorer.core.url_secrets import hide_url_secrets
 from snapshot_explorer.history import history_of
+from snapshot_explorer.view.json_values import bounded_text
 
 _MESSAGE_LETTERS = 2_000
 _MOST_LETTERS = 1_000
@@ -40,24 +41,24 @@ def answer_of(name: str, arguments: Mapping[str, object], access: Access) -> Rep
     except StoppedError:
         return stopped(access)
     except SnapshotExplorerError as error:
-        calls = [item for hint in getattr(error.message, "hints", ()) if (item := call(hint)) is not None]
-        return _failure(type(error).__name__, spell(error.message, spelled), calls)
+        return _failure(type(error).__name__, spell(error.message, spelled), calls_of(call, error.message))
     finally:
         listen(None)
         stop_with(None)
 
 
 def _evidence(tool: AgentTool, request: ToolRequest, answer: Answer) -> dict[str, object]:
-    """Return which table and versions an answer is about, and the Python that returns the same."""
-    if answer.path:
-        return {"table": answer.path, "format": None, "times": "", "python": answer.python}
+    """Return what was read, of which table and versions, and the Python that returns the same."""
+    evidence = {"format": None, "times": "", "read": {**answer.read, **request.access.planned}, **answer.evidence}
+    if "table" in evidence:
+        return evidence
     table, (verb, names) = request.table, next(iter(tool.calls.items()))
     own_names = {own: name for name, own in names.items()}
     chosen = request.chosen or ({"version": "latest"} if verb == "table.at" else {})
     hint = Hint(verb, {own_names.get(name, name): item for name, item in chosen.items()})
     branch = {"branch": request.arguments["branch"]} if "branch" in request.arguments else {}
     opening = python_call(Hint("open_table", {"path": table.path, **branch}))
-    return {
+    return evidence | {
         "table": table.path,
         "format": table.format,
         "times": history_of(table).span_text(answer.versions) if answer.versions else "",
@@ -89,27 +90,30 @@ def tool_call(
             without a verb repeats the call with further arguments.
         tool: The tool that was called.
     """
-    if any(_is_odd(value) for value in hint.arguments.values()):
+    if hint.verb:
+        tool = next((item for item in tools if hint.verb in item.calls), None)
+    if tool is None or any(map(_is_odd, hint.arguments.values())):
         return None
-    candidates = [(item, item.calls[hint.verb]) for item in tools if hint.verb in item.calls]
-    for item, names in [(tool, {})] if tool is not None and not hint.verb else candidates:
-        types = {name: schema["type"] for name, schema in item.parameters.items()}
-        arguments = {names.get(name, name): value for name, value in hint.arguments.items()}
-        if not arguments.keys() <= types.keys():
-            continue
-        if arguments.get("path") is ...:
-            del arguments["path"]
-        common = {name: asked[name] for name in ("path", "branch") if name in types and name in asked}
-        arguments = (common if hint.verb else dict(asked)) | arguments
-        if isinstance(path := arguments.get("path"), str):
-            arguments["path"] = hide_url_secrets(path)
-        typed = {name: _typed(arguments[name], kind) for name, kind in types.items() if name in arguments}
-        return {
-            "tool": item.name,
-            "arguments": {name: value for name, value in typed.items() if value is not ...},
-            "left_to_you": [name for name in types if typed.get(name, ... if name in item.required else None) is ...],
-        }
-    return None
+    names = tool.calls.get(hint.verb, {})
+    arguments = {names.get(name, name): value for name, value in hint.arguments.items()}
+    if not arguments.keys() <= tool.parameters.keys():
+        return None
+    if arguments.get("path") is ...:
+        del arguments["path"]
+    common = ("path", "branch") if hint.verb else tuple(asked)
+    arguments = {name: asked[name] for name in common if name in asked} | arguments
+    if isinstance(path := arguments.get("path"), str):
+        arguments["path"] = hide_url_secrets(path)
+    typed = {
+        name: _typed(arguments[name], schema["type"]) for name, schema in tool.parameters.items() if name in arguments
+    }
+    chosen = {name: value for name, value in typed.items() if value is not ...}
+    needed = [*tool.required, *(name for name in typed if name not in tool.required)]
+    return {
+        "tool": tool.name,
+        "arguments": chosen,
+        "left_to_you": [name for name in needed if name not in chosen],
+    }
 
 
 def tool_text(
@@ -133,8 +137,10 @@ def _typed(value: object, kind: str) -> object:
     """Return an argument in the type of its parameter: refs are texts, and one name is a list."""
     if value is ... or (isinstance(value, Mapping | list | tuple) and any(part is ... for part in value)):
         return ...
-    if kind == "array":
-        return [str(part) for part in value] if isinstance(value, list | tuple) else [str(value)]
-    if kind == "string" and not isinstance(value, str):
-        return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+    values = [str(part) for part in value] if isinstance(value, list | tuple) else [str(value)]
+    match kind:
+        case "array":
+            return values
+        case "string":
+            return ",".join(values)
     return value

@@ -32,30 +32,20 @@ _MOST_RESOURCES, _RESOURCE_SECONDS = 32, 1_800
 _HINTS = types.ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True)
 
 
-def serve(
-    roots: AllowedRoots, *, options: Mapping[str, Any] | None = None, limits: CallLimits, port: int | None = None
-) -> None:
-    """Serve the tools until the client ends, or Ctrl-C.
-
-    Args:
-        roots: The folders below which everything must be that is read.
-        options: Storage options for remote folders. They are never shown.
-        limits: The limits of each call.
-        port: The port of 127.0.0.1 for streamable HTTP at `/mcp`, where the SDK refuses requests of pages of other
-            origins; None for stdio.
-    """
-    server = AgentServer(roots, options=options, limits=limits)
-    if port is None:
-        server.run()
-    else:
-        server.run("streamable-http", port=port)
-
-
 class AgentServer(MCPServer[Any]):
-    """A server of the SDK with the tools, and the rows of the newest answers as resources."""
+    """A server of the SDK with the tools, and the rows of the newest answers as resources.
+
+    Over HTTP at 127.0.0.1, the SDK refuses requests of pages of other origins.
+    """
 
     def __init__(self, roots: AllowedRoots, *, options: Mapping[str, Any] | None, limits: CallLimits) -> None:
-        """Create a server. Arguments as `serve`."""
+        """Create a server.
+
+        Args:
+            roots: The folders below which everything must be that is read.
+            options: Storage options for remote folders. They are never shown.
+            limits: The limits of each call.
+        """
         own = version("snapshot-explorer")
         super().__init__("snapshot-explorer", version=own, instructions=INSTRUCTIONS, log_level="WARNING")
         self._access = partial(Access, roots, options, limits)
@@ -81,11 +71,12 @@ class AgentServer(MCPServer[Any]):
         """Return the answer of a tool, with progress while it is computed."""
         loop = asyncio.get_running_loop()
 
-        def report(progress: Progress, to: Context[Any, Any]) -> None:
-            sending = to.report_progress(progress.done, progress.total, progress.title)
-            asyncio.run_coroutine_threadsafe(sending, loop)
+        def report(progress: Progress) -> None:
+            if context is not None:
+                sending = context.report_progress(progress.done, progress.total, progress.title)
+                asyncio.run_coroutine_threadsafe(sending, loop)
 
-        access = self._access(report=None if context is None else partial(report, to=context))
+        access = self._access(report=report)
         reply = stopped(access)
         try:
             with anyio.move_on_after(access.limits.seconds):

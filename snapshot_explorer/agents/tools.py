@@ -11,13 +11,12 @@ import pyarrow as pa
 
 from snapshot_explorer.agents.answers import UNTRUSTED, Answer
 from snapshot_explorer.agents.tool import AgentTool, ToolRequest
-from snapshot_explorer.analysis.diff import RowDiffPlan
 from snapshot_explorer.analysis.rows import BisectionReading
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.core.errors import UNREADABLE, InvalidArgumentError, SnapshotExplorerError
+from snapshot_explorer.core.errors import UNREADABLE, SnapshotExplorerError
 from snapshot_explorer.core.hints import Hint, Message, python_call
-from snapshot_explorer.core.records import MAINTENANCE_KINDS, Commit
-from snapshot_explorer.core.text import format_size, pluralize
+from snapshot_explorer.core.records import MAINTENANCE_KINDS
+from snapshot_explorer.core.text import pluralize
 from snapshot_explorer.history import history_of
 from snapshot_explorer.lake import discovery, open_lake
 from snapshot_explorer.table import card_of, read_overview
@@ -26,40 +25,22 @@ from snapshot_explorer.view.timeline.commit_bars import commit_bars_png
 
 _FEW = 4
 """Calls of one kind that an answer suggests."""
-_COMMIT = ("kind", "operation", "user", "committed_at")
 _LEFT_OUT = ("age_seconds", "usual_seconds", "late_after_seconds", "added_bytes", "removed_bytes", "recent_rows")
 """Columns of the overview of a lake that answers do without."""
 _NO_ROWS = "The numbers come from metadata. No row was read."
 _CLOSER = "Compare closer versions, or give a where that selects a partition."
 
 
-def _check_bytes(request: ToolRequest, size_bytes: int, advice: str = _CLOSER) -> None:
-    most = request.access.limits.size_bytes
-    if size_bytes > most:
-        sizes = f"{format_size(size_bytes)} of data files, and the limit of a call is {format_size(most)}"
-        raise InvalidArgumentError(f"This may read {sizes}. {advice}")
-
-
-def _size_of(plan: RowDiffPlan) -> int:
-    return (plan.a.size_bytes or 0) + (plan.b.size_bytes or 0)
-
-
-def _row_history_bytes(request: ToolRequest) -> int | None:
-    """Return the bytes of the data files that can have matching rows, which a call may read; None if unknown."""
+def _check_history(request: ToolRequest) -> None:
+    """Check the bytes of the data files that can have matching rows, which a call may read."""
     chosen = {name: item for name, item in request.chosen.items() if name != "key"}
     with suppress(*UNREADABLE):
         size_bytes = request.table.row_history(**chosen, preview=True).size_bytes
-        _check_bytes(request, size_bytes, "Give a condition that fewer files can match.")
-        return size_bytes
-    return None
+        request.access.check_bytes(size_bytes, "Give a condition that fewer files can match.")
 
 
 def _diff_of(version: object) -> Hint:
     return Hint("table.diff_rows", {"a": f"{version}^", "b": str(version)})
-
-
-def _commit(commit: Commit | None) -> Mapping[str, object] | None:
-    return None if commit is None else {name: getattr(commit, name) for name in _COMMIT}
 
 
 def find_tables(request: ToolRequest) -> Answer:
@@ -68,22 +49,26 @@ def find_tables(request: ToolRequest) -> Answer:
     Lists the tables below a folder, or below all allowed folders. A few requests per table. Rows: a table each: name,
     format, newest version and its time; problem says why one cannot be opened.
     """
-    path, depth = request.arguments.get("path"), request.arguments.get("depth", 3)
-    paths = request.access.roots if path is None else [path]
-    frames = {
-        item: discovery.find_tables(item, sizes=False, depth=depth, storage_options=request.access.options_for(item))
-        for item in paths
-    }
-    rows = pa.concat_tables([frame.to_arrow() for frame in frames.values()])
+    depth, access = request.arguments.get("depth", 3), request.access
+    paths = [request.arguments["path"]] if "path" in request.arguments else access.roots
+    frames = [
+        discovery.find_tables(path, sizes=False, depth=depth, storage_options=access.options_for(path))
+        for path in paths
+    ]
+    rows = pa.concat_tables([frame.to_arrow() for frame in frames])
     opened = rows.filter(pc.is_null(rows["problem"]))["path"].to_pylist()
-    lakes = [Hint("open_lake", {"path": item}) for item, frame in frames.items() if frame.num_rows > 1]
+    lakes = [path for path, frame in zip(paths, frames, strict=True) if len(frame) > 1]
+    below = ", ".join(paths)
+    calls = [python_call(Hint("find_tables", {"path": path, "sizes": False})) for path in paths]
     return Answer(
-        text=f"{pluralize(len(opened), 'table')} below {', '.join(paths)}.",
-        path=", ".join(paths),
-        python="; ".join(python_call(Hint("find_tables", {"path": item, "sizes": False})) for item in paths),
+        text=f"{pluralize(len(opened), 'table')} below {below}.",
+        evidence={"table": below, "python": "; ".join(calls)},
         rows=rows.select(["name", "format", "version", "committed_at", "path", "problem"]),
-        not_checked=[frame.title for frame in frames.values()],
-        hints=[*lakes, *(Hint("open_table", {"path": item}) for item in opened[:_FEW])],
+        not_checked=[frame.title for frame in frames],
+        hints=[
+            *(Hint("open_lake", {"path": path}) for path in lakes),
+            *(Hint("open_table", {"path": path}) for path in opened[:_FEW]),
+        ],
     )
 
 
@@ -93,17 +78,16 @@ def lake_overview(request: ToolRequest) -> Answer:
     The most urgent first, with commits and rows since a time, 1d without it. Metadata only: some 10 requests per table.
     Rows: a table each; state is act, watch, ok or unknown, rhythm is late, on time, busy or unknown.
     """
-    path, since, at = (request.arguments.get(name, "") for name in ("path", "since", "at"))
-    lake = open_lake(path, at or None, storage_options=request.access.options_for(path))
-    overview = lake.overview(since or "1d")
+    path, at, since = request.arguments["path"], request.arguments.get("at"), request.arguments.get("since", "1d")
+    lake = open_lake(path, at, storage_options=request.access.options_for(path))
+    overview = lake.overview(since)
     rows = overview.to_arrow().drop_columns([*_LEFT_OUT, "unreadable", "health"])
     urgent = [row for row in rows.to_pylist() if row["problem"] is None and row["state"] in ("act", "watch")]
     urgent.sort(key=lambda row: not row["anomalies"])
     opening = python_call(Hint("open_lake", {"path": lake.name} | ({"at": at} if at else {})))
     return Answer(
         text=f"{pluralize(len(rows), 'table')} below {lake.name}, {len(urgent):,} to look at; the most urgent first.",
-        path=lake.name,
-        python=f"{opening}.overview({since or '1d'!r})",
+        evidence={"table": lake.name, "python": f"{opening}.overview({since!r})"},
         rows=rows,
         not_checked=[*overview.notes, lake.note, _NO_ROWS],
         hints=[
@@ -134,7 +118,7 @@ def describe_table(request: ToolRequest) -> Answer:
             "primary_keys": snapshot.schema.primary_keys,
             "partition_keys": snapshot.schema.partition_keys,
             "tags": dict(zip(*(table.tags().column(name).to_pylist() for name in ("tag", "version")), strict=True)),
-            "commit": None if snapshot.version is None else _commit(snapshot.commit),
+            "commit": None if snapshot.version is None else snapshot.commit,
         },
         rows=pa.Table.from_pylist(columns),
         not_checked=[*card_of(table).notes, "Whether all files exist: health looks for them."],
@@ -195,10 +179,10 @@ def compare(request: ToolRequest) -> Answer:
         versions=sorted({comparison.a, comparison.b}),
         facts={
             **dict(comparison.facts()),
-            "files_rows_bytes": comparison.summary.to_arrow().to_pylist(),
-            "schema_changes": comparison.schema.to_arrow().to_pylist(),
-            "property_changes": comparison.properties.to_arrow().to_pylist(),
-            "commits": commits.select(["version", *_COMMIT]).to_pylist(),
+            "files_rows_bytes": comparison.summary,
+            "schema_changes": comparison.schema,
+            "property_changes": comparison.properties,
+            "commits": commits.select(["version", "kind", "operation", "user", "committed_at"]).to_pylist(),
         },
         rows=comparison.partitions,
         picture=commit_bars_png(commits, "rows", comparison.a, comparison.b),
@@ -216,28 +200,22 @@ def changed_rows(request: ToolRequest) -> Answer:
     """
     table, chosen = request.table, request.chosen
     plan = table.diff_rows(**chosen, preview=True)
-    size_bytes = _size_of(plan)
-    _check_bytes(request, size_bytes)
+    request.access.check_bytes(plan.size_bytes, _CLOSER)
     difference = table.diff_rows(**chosen)
-    rows, counts = difference.to_arrow(), difference.counts
-    first, last = plan.a.version.number, plan.b.version.number
+    first, last = plan.a.number, plan.b.number
     shared: dict[str, object] = {name: chosen[name] for name in ("key", "where") if name in chosen}
     hints = [Hint("table.diff_rows", {**chosen, "key": [key]})] if (key := difference.suggested_key) else []
-    if len(rows):
+    if not difference.is_empty:
         is_commit = last is not None and history_of(table).listing.predecessor(last) == first
         between = Hint("table.history", {"between": f"{first}..{last}"})
         hints += [Hint("table.repair", {"undo": last, **shared}) if is_commit else between]
         hints += [Hint("table.repair", {"to": first})]
     return Answer(
-        text=f"Rows of {table.name} from version {first} to {last}: {_numbers(counts)}.",
+        text=f"Rows of {table.name} from version {first} to {last}: {_numbers(difference.counts)}.",
         versions=[item for item in (first, last) if item is not None],
-        facts={**counts, "key": plan.key, "compared_columns": plan.columns, "proof": plan.proof},
-        rows=rows,
-        read={
-            "files": plan.a.files + plan.b.files,
-            "size_bytes": size_bytes,
-            "files_of_both_versions_not_read": plan.shared_files,
-        },
+        facts={**difference.counts, "key": plan.key, "compared_columns": plan.columns, "proof": plan.proof},
+        rows=difference.to_arrow(),
+        read={"files": plan.a.files + plan.b.files, "files_of_both_versions_not_read": plan.shared_files},
         not_checked=[f"Versions between are missing: {gap}." for gap in plan.gaps],
         hints=hints,
     )
@@ -253,7 +231,7 @@ def blame(request: ToolRequest) -> Answer:
     Opens only the data files that can contain such rows. Rows: a change of a row each, oldest first: version, commit,
     change, and the values before and after.
     """
-    size_bytes = _row_history_bytes(request)
+    _check_history(request)
     lines = request.table.blame(**request.chosen)
     changing = list(dict.fromkeys(lines.lines["version"].to_pylist()))
     changes = f"{pluralize(len(lines), 'change')} of matching rows of {lines.name}"
@@ -262,12 +240,7 @@ def blame(request: ToolRequest) -> Answer:
         versions=lines.versions,
         facts={"key": lines.key, "versions_that_changed_rows": changing},
         rows=lines.lines,
-        read={
-            "files": lines.opened_files,
-            "files_of_all_versions": lines.files,
-            "versions": lines.compared,
-            "size_bytes": size_bytes,
-        },
+        read={"files": lines.opened_files, "files_of_all_versions": lines.files, "versions": lines.compared},
         not_checked=lines.notes,
         hints=[*map(_diff_of, changing[::-1][:_FEW])],
     )
@@ -285,7 +258,8 @@ def bisect(request: ToolRequest) -> Answer:
     def announce(reading: BisectionReading) -> None:
         announced.append(str(reading))
         size_bytes = reading.size_bytes * (1 if reading.single_pass else reading.loads)
-        _check_bytes(request, size_bytes, "Give good and bad, or a condition on metadata such as rows > 100.")
+        advice = "Give good and bad, or a condition on metadata such as rows > 100."
+        request.access.check_bytes(size_bytes, advice)
 
     bisection = request.table.bisect(**request.chosen, announce=announce)
     unsure = "Versions before it were not evaluated: it is the first one if the condition changes only once."
@@ -295,15 +269,11 @@ def bisect(request: ToolRequest) -> Answer:
         facts={
             "first_version": bisection.version,
             "last_version_before": bisection.last_good,
-            "commit": _commit(bisection.commit),
+            "commit": bisection.commit,
         },
         rows=bisection.evaluated,
         read={"versions": bisection.evaluated.num_rows, "announced": announced},
-        not_checked=[
-            *bisection.notes,
-            *([unsure] if bisection.assumes_one_change else []),
-            *([f"Versions that could not be read: {bisection.skipped}."] if bisection.skipped else []),
-        ],
+        not_checked=[*bisection.notes, *([unsure] if bisection.assumes_one_change else [])],
         hints=bisection.next_calls,
     )
 
@@ -314,7 +284,7 @@ def trace(request: ToolRequest) -> Answer:
     Finds versions that return them, files that store them, and what keeps them. Opens every data file whose statistics
     admit such rows: expensive on large tables. Rows: a version each, with the number of matching rows.
     """
-    size_bytes = _row_history_bytes(request)
+    _check_history(request)
     traced = request.table.trace(**request.chosen)
     unsure = [] if traced.is_complete else ["Not everything could be examined: this proves no absence."]
     return Answer(
@@ -322,7 +292,7 @@ def trace(request: ToolRequest) -> Answer:
         versions=sorted({version.number for _, version in traced.traced_versions}),
         facts={"is_complete": traced.is_complete, "digest": traced.digest},
         rows=traced.versions,
-        read={"files": traced.files.num_rows, "size_bytes": size_bytes},
+        read={"files": len(traced.files)},
         not_checked=[*traced.notes, *unsure],
         hints=[Hint("table.blame", request.chosen)],
     )
@@ -345,16 +315,16 @@ def sql(request: ToolRequest) -> Answer:
             plan = plan.filter(pc.is_null(plan["skipped"]))
             sums = {name: pc.sum(plan[name]).as_py() or 0 for name in ("files", "size_bytes")}
             read.append({"table": item.table, "version": item.snapshot.version, **sums})
-        size_bytes = sum(item["size_bytes"] for item in read)
-        _check_bytes(request, size_bytes, "Add a condition on a partition or on a column with statistics.")
+        advice = "Add a condition on a partition or on a column with statistics."
+        request.access.check_bytes(sum(item["size_bytes"] for item in read), advice)
 
     rows = to_arrow(_limited(query, most + 1), tables, before=check)
     is_cut = len(rows) > most
     names = ", ".join(f"{name!r}: {python_call(Hint('open_table', {'path': it.path}))}" for name, it in tables.items())
+    python = f"{python_call(Hint('sql', {'query': query})).removesuffix(')')}, {{{names}}})"
     return Answer(
         text=f"{'More than ' if is_cut else ''}{pluralize(min(len(rows), most), 'row')}.",
-        path=", ".join(table.path for table in tables.values()),
-        python=f"{python_call(Hint('sql', {'query': query})).removesuffix(')')}, {{{names}}})",
+        evidence={"table": ", ".join(table.path for table in tables.values()), "python": python},
         facts={"columns": {item.name: str(item.type) for item in rows.schema}},
         rows=rows.slice(0, most),
         has_more=is_cut,
@@ -383,7 +353,7 @@ def health(request: ToolRequest) -> Answer:
     return Answer(
         text=Message(*sentences, report.verdict),
         versions=[report.version],
-        facts={"symptoms": [{"is_problem": item.is_problem, "sentence": item.sentence} for item in report.symptoms]},
+        facts={"symptoms": report.symptoms},
         rows=report.findings,
         not_checked=[item.sentence for item in report.symptoms if item.is_problem is None],
         hints=[item.hint for item in problems],
@@ -397,9 +367,7 @@ def usage(request: ToolRequest) -> Answer:
     each: files and bytes, live, held, and exclusive ones that nothing else holds; null if unknown.
     """
     report = request.table.usage(**request.chosen)
-    facts: dict[str, object] = {
-        "each_file_once": report.summary.to_arrow().select(["group", "files", "size_bytes"]).to_pylist()
-    }
+    facts: dict[str, object] = {"each_file_once": report.summary}
     if (expiry := report.expiry) is not None:
         facts |= {"freed_bytes": expiry.freed_bytes, "is_enough": expiry.is_enough}
     return Answer(
@@ -418,11 +386,12 @@ def repair_plan(request: ToolRequest) -> Answer:
     Nothing is run, nothing is changed. undo takes back one commit and leaves later ones; to puts back everything as at
     a version. Reads the rows that differ. Rows: with undo, those left unchanged because later commits changed them.
     """
-    size_bytes = None
+    plan = None
     with suppress(SnapshotExplorerError):  # `repair` has the message that fits
         first = request.chosen["to"] if "to" in request.chosen else f"{request.chosen.get('undo')}^"
-        size_bytes = _size_of(request.table.diff_rows(first, preview=True))
-    _check_bytes(request, size_bytes or 0)
+        plan = request.table.diff_rows(first, preview=True)
+    if plan is not None:
+        request.access.check_bytes(plan.size_bytes, _CLOSER)
     repair = request.table.repair(**request.chosen)
     text = f"Rows of version {repair.to} are put back: {_numbers(repair.counts)}. Nothing was run: a person runs the "
     return Answer(
@@ -436,7 +405,6 @@ def repair_plan(request: ToolRequest) -> Answer:
         },
         statements=repair.statements,
         rows=repair.left,
-        read={"size_bytes": size_bytes},
         not_checked=repair.notes,
         hints=[hint for item in repair.warnings if isinstance(item, Message) for hint in item.hints],
     )

@@ -3,9 +3,11 @@
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
-from snapshot_explorer.core.errors import AccessDeniedError
+from snapshot_explorer.core.errors import AccessDeniedError, InvalidArgumentError
+from snapshot_explorer.core.url_secrets import hide_url_secrets
 from snapshot_explorer.storage.hidden import HiddenOptions
 from snapshot_explorer.storage.location import LOCAL, Location, is_outside, parse_location, same_family, shorten
 
@@ -24,8 +26,16 @@ class AllowedRoots:
 
     @classmethod
     def of(cls, paths: Sequence[str]) -> "AllowedRoots":
-        """Return the folders at these paths and URLs; the links of a local one are followed now."""
-        return cls(tuple(_without_links(parse_location(path)) for path in paths))
+        """Return the folders at these paths and URLs; the links of a local one are followed now.
+
+        Raises:
+            InvalidArgumentError: No folder is allowed, a local folder does not exist, or a URL contains a secret.
+        """
+        if not paths:
+            raise InvalidArgumentError(
+                "No folder is allowed. Name one or more: --allow /data --allow s3://lake/shop.db."
+            )
+        return cls(tuple(_without_links(_folder(path)) for path in paths))
 
     def __reduce__(self) -> tuple[type["AllowedRoots"], tuple[object]]:
         return AllowedRoots, (self.locations,)  # another process ends with its task
@@ -46,6 +56,15 @@ class ConfinedOptions(HiddenOptions):
     def __init__(self, options: Mapping[str, Any], roots: AllowedRoots) -> None:
         super().__init__(options)
         self.roots = roots
+
+
+def _folder(path: str) -> Location:
+    if (shown := hide_url_secrets(path)) != path:
+        raise InvalidArgumentError(f"{shown} contains a secret. Put it into a file: --storage-options FILE.")
+    location = parse_location(path)
+    if location.protocol == LOCAL and not Path(location.address).is_dir():
+        raise InvalidArgumentError(f"{location.shown} is not a folder. Check the path that is allowed.")
+    return location
 
 
 def _without_links(location: Location) -> Location:

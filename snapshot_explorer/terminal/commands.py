@@ -3,12 +3,11 @@
 Nothing here needs IPython.
 """
 
-import dataclasses
 import os
 import re
 import shlex
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import groupby
@@ -54,6 +53,7 @@ from snapshot_explorer.results import Frame
 from snapshot_explorer.storage.hidden import HiddenOptions, hidden_options
 from snapshot_explorer.table import open_table
 from snapshot_explorer.view import DRAWN_ROWS, Code, Pairs, Part, codes_of, drawing_of, render_text, spelled
+from snapshot_explorer.view.json_values import json_value
 from snapshot_explorer.view.text import Paint, leave_plain
 
 _NOT_HERE = ("open",)
@@ -409,7 +409,7 @@ def _json(result: object, call: Callable[[Hint], str]) -> str:
     elif isinstance(result, RowDiff):
         rows = _frame(result.to_arrow())
         result = {**_row_diff_facts(result.plan), "counts": result.counts, "rows": rows}
-    value = _json_value(_frame(result) or result, call)
+    value = json_value(_frame(result) or result, call)
     return sanitize_json(orjson.dumps(value, default=str, option=orjson.OPT_INDENT_2).decode())
 
 
@@ -420,36 +420,3 @@ def _row_diff_facts(plan: RowDiffPlan) -> dict[str, object]:
     compared = ("key", "columns", "columns_only_a", "columns_only_b", "conversions", "where")
     names = (*compared, "gaps", "shared_files", "proof", "call")
     return sides | {name: getattr(plan, name) for name in names}
-
-
-def _json_value(value: object, call: Callable[[Hint], str]) -> object:
-    if isinstance(value, Hint):
-        return call(value)
-    if isinstance(value, Message):
-        return spell(value, call)
-    if isinstance(value, Frame):
-        return orjson.loads(value.to_json())
-    if isinstance(value, Mapping):
-        return {str(key): _json_value(item, call) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_json_value(item, call) for item in value]
-    return _facts(value, call) if _is_ours(value) else value
-
-
-def _facts(result: object, call: Callable[[Hint], str]) -> dict[str, object]:
-    """Return the fields and properties of a result, without other results, Arrow objects and figures in them."""
-    names = [
-        name for name in dir(result) if not name.startswith("_") and not callable(getattr(type(result), name, None))
-    ]
-    values = {name: getattr(result, name) for name in names}
-    return {name: _json_value(value, call) for name, value in values.items() if _is_fact(value)}
-
-
-def _is_fact(value: object) -> bool:
-    if _is_ours(value):
-        return isinstance(value, Frame) or dataclasses.is_dataclass(value)
-    return not callable(value) and type(value).__module__.partition(".")[0] not in ("pyarrow", "plotly")
-
-
-def _is_ours(value: object) -> bool:
-    return not isinstance(value, str) and type(value).__module__.partition(".")[0] == "snapshot_explorer"

@@ -4,21 +4,26 @@ import argparse
 import os
 import shutil
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from snapshot_explorer import __version__, formats, samples
-from snapshot_explorer.agents.access import CallLimits, allowed_roots
+from snapshot_explorer.agents.access import CallLimits
 from snapshot_explorer.core.errors import MissingDependencyError, SnapshotExplorerError, TableNotFoundError
 from snapshot_explorer.core.hints import Hint, Message, spell
 from snapshot_explorer.core.url_secrets import hide_url_secrets
 from snapshot_explorer.lake.discovery import find_tables
 from snapshot_explorer.results import Frame
+from snapshot_explorer.storage.allowed_roots import AllowedRoots
 from snapshot_explorer.table import open_table, read_overview
 from snapshot_explorer.terminal import commands
 from snapshot_explorer.terminal.completion import SHELLS, script
 from snapshot_explorer.terminal.notebook import start_notebook
 from snapshot_explorer.terminal.output import paint_for, show
+
+if TYPE_CHECKING:
+    from snapshot_explorer.agents.server import AgentServer
 
 _INTERRUPTED = 130
 """The exit status of a program that Ctrl-C ends, as shells write it."""
@@ -185,7 +190,7 @@ def _run_program(name: str, options: argparse.Namespace, others: Sequence[str]) 
             case "help":
                 return _output([options.command, "--help"] if options.command else [])
             case "mcp":
-                roots = allowed_roots(options.allow)
+                roots = AllowedRoots.of(options.allow)
                 file = options.storage_options or os.environ.get(commands.STORAGE_OPTIONS_VARIABLE)
                 limits = CallLimits(
                     rows=options.max_rows,
@@ -194,7 +199,8 @@ def _run_program(name: str, options: argparse.Namespace, others: Sequence[str]) 
                     requests=options.max_requests,
                 )
                 storage_options = commands.storage_options_in(file) if file else None
-                _server()(roots, options=storage_options, limits=limits, port=options.http)
+                server = _server_class()(roots, options=storage_options, limits=limits)
+                server.run() if options.http is None else server.run("streamable-http", port=options.http)
                 return commands.Output(status=0, text="")
             case "notebook":
                 file = options.storage_options or os.environ.get(commands.STORAGE_OPTIONS_VARIABLE)
@@ -206,16 +212,16 @@ def _run_program(name: str, options: argparse.Namespace, others: Sequence[str]) 
         return commands.Output(status=2, text=spell(error.message, call), is_error=True)
 
 
-def _server() -> Callable[..., None]:
-    """Return the function that serves agents. Raises MissingDependencyError without the SDK."""
+def _server_class() -> "type[AgentServer]":
+    """Return the class of the server for agents. Raises MissingDependencyError without the SDK."""
     try:
-        from snapshot_explorer.agents.server import serve  # noqa: PLC0415 - no other command needs it
+        from snapshot_explorer.agents.server import AgentServer  # noqa: PLC0415 - no other command needs it
     except ImportError as error:
         raise MissingDependencyError(
             "mcp needs the SDK of the Model Context Protocol, which is not installed. Install it: "
             "pip install 'snapshot-explorer[mcp]'."
         ) from error
-    return serve
+    return AgentServer
 
 
 def _demo(name: str) -> commands.Output:

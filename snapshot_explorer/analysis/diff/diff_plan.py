@@ -164,6 +164,11 @@ class RowDiffPlan(Shown):
         return self.b.rows
 
     @property
+    def size_bytes(self) -> int:
+        """The bytes of the data files that are read of both versions."""
+        return self.a.size_bytes + self.b.size_bytes
+
+    @property
     def title(self) -> str:
         """The versions that are compared."""
         table = "" if self.a.table else f" of {self.name}"
