@@ -22,7 +22,9 @@ def release(tmp_path):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
 
-    def run(tag, changelog):
+    def run(tag, changelog, urls='\n[project.urls]\nRepository = "https://example.org/repository"\n'):
+        settings = re.sub(r"\n\[project\.urls\]\n([^\[\n].*\n)*", "", (ROOT / "pyproject.toml").read_text())
+        (tmp_path / "pyproject.toml").write_text(settings + urls)
         (tmp_path / "CHANGELOG.md").write_text(changelog)
         command = [sys.executable, str(tmp_path / ".ci" / "release"), tag]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -52,6 +54,13 @@ def test_a_tag_that_does_not_agree_is_not_released(release, tag, changelog, said
 
     assert (status, printed) == (1, "")
     assert error.startswith(said)
+
+
+def test_a_package_without_a_public_address_is_not_released(release):
+    status, _, error = release(f"v{__version__}", f"## [{__version__}] - 2026-12-01\n\n- A.\n", urls="")
+
+    assert status == 1
+    assert error.startswith("pyproject.toml has no [project.urls].")
 
 
 def test_workflows_are_yaml_and_nothing_of_an_event_is_a_part_of_a_script():
