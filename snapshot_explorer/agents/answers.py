@@ -96,8 +96,7 @@ def reply_of(
         "rows": rows,
         "rows_total": total,
         "evidence": {
-            "versions": [*answer.versions[:1], *answer.versions[1:][-1:]],
-            **value({"read": answer.read, **evidence}),
+            **value({"versions": [*answer.versions[:1], *answer.versions[1:][-1:]], "read": answer.read, **evidence}),
             "not_checked": [bounded_text(spell(item, spelled), _OWN_LETTERS) for item in notes],
         },
         "limits": {**asdict(limits), "reached": reached},

@@ -15,7 +15,7 @@ from snapshot_explorer.analysis.rows import BisectionReading
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.core.errors import UNREADABLE, SnapshotExplorerError
 from snapshot_explorer.core.hints import Hint, Message, python_call
-from snapshot_explorer.core.records import MAINTENANCE_KINDS
+from snapshot_explorer.core.records import MAINTENANCE_KINDS, Commit
 from snapshot_explorer.core.text import pluralize
 from snapshot_explorer.history import history_of
 from snapshot_explorer.lake import discovery, open_lake
@@ -25,6 +25,7 @@ from snapshot_explorer.view.timeline.commit_bars import commit_bars_png
 
 _FEW = 4
 """Calls of one kind that an answer suggests."""
+_COMMIT = ("kind", "operation", "user", "committed_at")
 _LEFT_OUT = ("age_seconds", "usual_seconds", "late_after_seconds", "added_bytes", "removed_bytes", "recent_rows")
 """Columns of the overview of a lake that answers do without."""
 _NO_ROWS = "The numbers come from metadata. No row was read."
@@ -41,6 +42,10 @@ def _check_history(request: ToolRequest) -> None:
 
 def _diff_of(version: object) -> Hint:
     return Hint("table.diff_rows", {"a": f"{version}^", "b": str(version)})
+
+
+def _commit(commit: Commit | None) -> Mapping[str, object] | None:
+    return None if commit is None else {name: getattr(commit, name) for name in _COMMIT}
 
 
 def find_tables(request: ToolRequest) -> Answer:
@@ -118,7 +123,7 @@ def describe_table(request: ToolRequest) -> Answer:
             "primary_keys": snapshot.schema.primary_keys,
             "partition_keys": snapshot.schema.partition_keys,
             "tags": dict(zip(*(table.tags().column(name).to_pylist() for name in ("tag", "version")), strict=True)),
-            "commit": None if snapshot.version is None else snapshot.commit,
+            "commit": None if snapshot.version is None else _commit(snapshot.commit),
         },
         rows=pa.Table.from_pylist(columns),
         not_checked=[*card_of(table).notes, "Whether all files exist: health looks for them."],
@@ -182,7 +187,7 @@ def compare(request: ToolRequest) -> Answer:
             "files_rows_bytes": comparison.summary,
             "schema_changes": comparison.schema,
             "property_changes": comparison.properties,
-            "commits": commits.select(["version", "kind", "operation", "user", "committed_at"]).to_pylist(),
+            "commits": commits.select(["version", *_COMMIT]).to_pylist(),
         },
         rows=comparison.partitions,
         picture=commit_bars_png(commits, "rows", comparison.a, comparison.b),
@@ -269,7 +274,7 @@ def bisect(request: ToolRequest) -> Answer:
         facts={
             "first_version": bisection.version,
             "last_version_before": bisection.last_good,
-            "commit": bisection.commit,
+            "commit": _commit(bisection.commit),
         },
         rows=bisection.evaluated,
         read={"versions": bisection.evaluated.num_rows, "announced": announced},
@@ -367,7 +372,8 @@ def usage(request: ToolRequest) -> Answer:
     each: files and bytes, live, held, and exclusive ones that nothing else holds; null if unknown.
     """
     report = request.table.usage(**request.chosen)
-    facts: dict[str, object] = {"each_file_once": report.summary}
+    summary = report.summary.to_arrow().select(["group", "files", "size_bytes"])
+    facts: dict[str, object] = {"each_file_once": summary.to_pylist()}
     if (expiry := report.expiry) is not None:
         facts |= {"freed_bytes": expiry.freed_bytes, "is_enough": expiry.is_enough}
     return Answer(

@@ -120,6 +120,12 @@ def test_answers_are_those_of_the_python_calls(agent, lake):
     assert names == [table.name for table in open_lake(lake)]
 
 
+def test_large_versions_are_texts_in_the_evidence_too(agent):
+    history = agent("history", path="{lake}/rides")
+
+    assert history["evidence"]["versions"][-1] == history["rows"][0]["version"] == "20261112220000116"
+
+
 def test_nothing_is_left_out_silently(agent):
     answer = agent(
         "sql", limits=CallLimits(rows=3, resource_rows=3), query="select * from o", tables={"o": "{lake}/orders"}
