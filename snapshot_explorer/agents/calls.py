@@ -104,15 +104,12 @@ def tool_call(
     arguments = {name: asked[name] for name in common if name in asked} | arguments
     if isinstance(path := arguments.get("path"), str):
         arguments["path"] = hide_url_secrets(path)
-    typed = {
-        name: _typed(arguments[name], schema["type"]) for name, schema in tool.parameters.items() if name in arguments
-    }
-    chosen = {name: value for name, value in typed.items() if value is not ...}
-    needed = [*tool.required, *(name for name in typed if name not in tool.required)]
+    known = tool.parameters
+    typed = {name: _typed(value, known[name]["type"]) for name, value in arguments.items() if name in known}
     return {
         "tool": tool.name,
-        "arguments": chosen,
-        "left_to_you": [name for name in needed if name not in chosen],
+        "arguments": {name: value for name, value in typed.items() if value is not ...},
+        "left_to_you": [name for name in dict.fromkeys((*tool.required, *typed)) if typed.get(name, ...) is ...],
     }
 
 
@@ -137,10 +134,8 @@ def _typed(value: object, kind: str) -> object:
     """Return an argument in the type of its parameter: refs are texts, and one name is a list."""
     if value is ... or (isinstance(value, Mapping | list | tuple) and any(part is ... for part in value)):
         return ...
-    values = [str(part) for part in value] if isinstance(value, list | tuple) else [str(value)]
-    match kind:
-        case "array":
-            return values
-        case "string":
-            return ",".join(values)
+    if kind == "array":
+        return [str(part) for part in value] if isinstance(value, list | tuple) else [str(value)]
+    if kind == "string" and not isinstance(value, str):
+        return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
     return value

@@ -191,7 +191,7 @@ def compare(request: ToolRequest) -> Answer:
         },
         rows=comparison.partitions,
         picture=commit_bars_png(commits, "rows", comparison.a, comparison.b),
-        not_checked=[_NO_ROWS],
+        not_checked=[*comparison.commits.notes, *comparison.files.notes, _NO_ROWS],
         hints=[Hint("table.diff_rows", request.chosen)],
     )
 
@@ -221,7 +221,10 @@ def changed_rows(request: ToolRequest) -> Answer:
         facts={**difference.counts, "key": plan.key, "compared_columns": plan.columns, "proof": plan.proof},
         rows=difference.to_arrow(),
         read={"files": plan.a.files + plan.b.files, "files_of_both_versions_not_read": plan.shared_files},
-        not_checked=[f"Versions between are missing: {gap}." for gap in plan.gaps],
+        not_checked=[
+            *(f"Versions between are missing: {gap}." for gap in plan.gaps),
+            *(f"Version {last} lacks the column {name}: it was not compared." for name in plan.columns_only_a),
+        ],
         hints=hints,
     )
 
@@ -298,7 +301,7 @@ def trace(request: ToolRequest) -> Answer:
         facts={"is_complete": traced.is_complete, "digest": traced.digest},
         rows=traced.versions,
         read={"files": len(traced.files)},
-        not_checked=[*traced.notes, *unsure],
+        not_checked=[traced.not_covered, *traced.unknown_reasons, *traced.notes, *unsure],
         hints=[Hint("table.blame", request.chosen)],
     )
 
@@ -374,15 +377,17 @@ def usage(request: ToolRequest) -> Answer:
     report = request.table.usage(**request.chosen)
     summary = report.summary.to_arrow().select(["group", "files", "size_bytes"])
     facts: dict[str, object] = {"each_file_once": summary.to_pylist()}
+    notes = [*report.unread, *report.notes]
     if (expiry := report.expiry) is not None:
         facts |= {"freed_bytes": expiry.freed_bytes, "is_enough": expiry.is_enough}
+        notes += [*expiry.retention.expiry.command_notes, *filter(None, [expiry.retention.expiry.unknown])]
     return Answer(
         text=report.verdict,
         versions=[] if report.version is None else [report.version],
         facts=facts,
         statements=[] if expiry is None else [command for _, command in expiry.retention.commands],
         rows=report.groups,
-        not_checked=(*report.unread, *report.notes),
+        not_checked=notes,
     )
 
 

@@ -244,6 +244,18 @@ def test_what_was_not_checked_is_never_called_fine(agent, tmp_path):
     assert answer["evidence"]["not_checked"][-1] == "Not everything could be examined: this proves no absence."
 
 
+def test_what_a_notebook_says_is_left_out_an_agent_says_too(agent):
+    trace = agent("trace", path="{lake}/orders", where="order_id = 42")["evidence"]["not_checked"]
+    assert "files that no version names, and copies of the table elsewhere" in trace[0]
+    assert any(note.startswith("Not known in version") for note in trace)
+
+    usage = agent("usage", path="{lake}/orders", to_free="50 kB")["evidence"]["not_checked"]
+    assert "The path does not contain the database: replace DATABASE with its name." in usage
+
+    before = agent("changed_rows", path="{lake}/orders", a="18", b="2")
+    assert before["evidence"]["not_checked"] == ["Version 2 lacks the column channel: it was not compared."]
+
+
 def test_hints_in_an_answer_become_calls_once():
     hint = Hint("table.history")
     answer = reply_of(

@@ -43,7 +43,11 @@ def test_the_notes_of_a_release_are_its_section(release):
 @pytest.mark.parametrize(
     ("tag", "changelog", "said"),
     [
-        ("v9.9.9", "## [9.9.9] - 2026-12-01\n\n- A.\n", f"The tag is v9.9.9, pyproject.toml has {__version__}"),
+        (
+            "v9.9.9",
+            "## [9.9.9] - 2026-12-01\n\n- A.\n",
+            f"The tag is v9.9.9, and the version in snapshot_explorer/__init__.py is {__version__}.",
+        ),
         (__version__, f"## [{__version__}] - 2026-12-01\n\n- A.\n", f"The tag is {__version__}, "),
         (f"v{__version__}", "## [Unreleased]\n\n- A.\n", f"CHANGELOG.md has no section [{__version__}] with a date."),
         (f"v{__version__}", f"## [{__version__}] - 2026-12-01\n\n", f"CHANGELOG.md has no section [{__version__}]"),
@@ -83,5 +87,5 @@ def test_the_recipe_for_conda_has_the_version_and_the_dependencies_of_the_packag
     run = re.findall(r"^    - (\S+) (>=\S+)$", recipe.split("  run:\n")[1].split("tests:")[0], re.MULTILINE)
     needed = [("python", project["requires-python"])]
     needed += [re.fullmatch(r"([\w-]+)(>=.+)", item).groups() for item in project["dependencies"]]
-    assert version == project["version"]
+    assert version == __version__
     assert [(name.removeprefix("python-"), bound) for name, bound in run] == needed

@@ -141,6 +141,13 @@ class Trace(Shown):
             return "No matching row was found, but not everything could be examined: this proves nothing."
         return "No version returns a matching row, and no data file of a version stores one."
 
+    @property
+    def not_covered(self) -> str:
+        """A sentence on what a trace does not look at, in any table of the format."""
+        unsearched = self.source.format.maintenance.unsearched_values
+        others = "" if unsearched is None else f"{unsearched}, "
+        return f"Not looked at: {others}files that no version names, and copies of the table elsewhere."
+
     def _elsewhere(self) -> str:
         """Return which other files contain or name a value, as a clause; empty if none does."""
         changelogs = sum(bool(rows) for rows in self.changelogs.to_arrow()["rows"].to_pylist())

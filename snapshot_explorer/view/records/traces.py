@@ -12,7 +12,6 @@ from snapshot_explorer.view.drawing import Code, Drawing, Line, Pairs, Part
 
 _EXPLAINED = 50
 """The maximum number of tables whose open questions are written out; the frame has all."""
-_NOT_COVERED = "Not looked at: {}files that no version names, and copies of the table elsewhere."
 _WORDS = {READ: "read", METADATA: "ruled out by metadata", MISSING: "missing", UNREADABLE_FILE: "unreadable"}
 
 
@@ -45,11 +44,9 @@ def _result(result: Trace) -> Drawing:
         ("digest", f"sha256:{result.digest}"),
         ("call", Code(f"{result.source.open_expression}.trace({result.where!r})")),
     ]
-    unsearched = result.source.format.maintenance.unsearched_values
-    not_covered = _NOT_COVERED.format("" if unsearched is None else f"{unsearched}, ")
     clean_up = result.source.format.maintenance.statistics_clean_up
     removal = [f"Its metadata files are removed by {clean_up}."] if clean_up and len(metadata) else []
-    notes = [Line(note) for note in (*result.unknown_reasons, *result.notes, *removal, not_covered)]
+    notes = [Line(note) for note in (*result.unknown_reasons, *result.notes, *removal, result.not_covered)]
     versions = result.versions.to_arrow()
     holding = versions.filter(
         pa.array([bool(version.rows or version.stored_rows) for _, version in result.traced_versions], pa.bool_())
