@@ -10,7 +10,7 @@ import orjson
 import pyarrow as pa
 
 from snapshot_explorer.agents.access import CallLimits
-from snapshot_explorer.arrow.python_values import with_dicts
+from snapshot_explorer.arrow.python_values import distinct_names, with_dicts
 from snapshot_explorer.core.hints import Hint, Message, spell
 from snapshot_explorer.results import Frame
 from snapshot_explorer.view.json_values import JsonBounds, bounded_text, json_value
@@ -85,8 +85,9 @@ def reply_of(
     has_statements = sum(map(len, answer.statements)) <= limits.answer_bytes
     notes = [*([] if has_statements else [_TOO_LONG]), *answer.not_checked[:_MOST_NOTES]]
     table = answer.rows.to_arrow() if isinstance(answer.rows, Frame) else answer.rows or pa.table({})
+    table = table.rename_columns(distinct_names(table.column_names))
     total = None if answer.has_more else max(answer.rows_total or 0, len(table))
-    values = map(value, with_dicts(_with_names(table.slice(0, limits.resource_rows)), "lossy"))
+    values = map(value, with_dicts(table.slice(0, limits.resource_rows), "lossy"))
     kept, left_out = _within(values, limits, total, "resource")
     rows, reached = _within(kept, limits, total, "answer")
     content = {
@@ -114,12 +115,6 @@ def calls_of(
     hints = [*first, *(hint for text in texts if isinstance(text, Message) for hint in text.hints)]
     calls = [item for hint in hints if (item := call(hint)) is not None]
     return [item for at, item in enumerate(calls) if item not in calls[:at]]
-
-
-def _with_names(table: pa.Table) -> pa.Table:
-    """Return a table whose columns have different names, as JSON needs them."""
-    names = table.column_names
-    return table.rename_columns([f"{name} ({at + 1})" if name in names[:at] else name for at, name in enumerate(names)])
 
 
 def _within(

@@ -1,5 +1,6 @@
 """Python values of Arrow data, in which maps are dicts."""
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -21,6 +22,11 @@ def with_dicts(values: pa.Table | pa.Array | pa.ChunkedArray, keys: Literal["str
         rows = [dict(zip(values.column_names, row, strict=True)) for row in zip(*columns, strict=True)]
         return rows if columns else values.to_pylist()
     return [_value(value, values.type, keys) for value in values.to_pylist()]
+
+
+def distinct_names(names: Sequence[str]) -> list[str]:
+    """Return names of columns, of which a repeated one has its position behind it, as in `id (3)`."""
+    return [f"{name} ({at + 1})" if name in names[:at] else name for at, name in enumerate(names)]
 
 
 def _value(value: Any, dtype: pa.DataType, keys: str) -> Any:

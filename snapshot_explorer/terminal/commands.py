@@ -20,6 +20,7 @@ from snapshot_explorer import formats
 from snapshot_explorer.analysis.checks import CheckResult
 from snapshot_explorer.analysis.diff import RowDiff, RowDiffPlan
 from snapshot_explorer.analysis.retention import Verification
+from snapshot_explorer.arrow.python_values import distinct_names
 from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotExplorerError, TableNotFoundError
 from snapshot_explorer.core.hints import Hint, Message, python_call, spell
 from snapshot_explorer.core.safe_text import sanitize, sanitize_json
@@ -387,7 +388,8 @@ def _is_typed(code: Code) -> bool:
 def _frame(result: object) -> Frame | None:
     """Return rows of pandas or Arrow, and the overview of a lake, as a frame; None for anything else."""
     if hasattr(result, "__dataframe__") and not isinstance(result, pa.Table):
-        result = pa.Table.from_pandas(result, preserve_index=False)
+        named = result.set_axis(distinct_names(list(result.columns)), axis=1)  # type: ignore[attr-defined]
+        result = pa.Table.from_pandas(named, preserve_index=False)
     if isinstance(result, Lake):
         return result.known_overview or result.overview()
     return Frame(result, title="", noun="rows", of_rows=True) if isinstance(result, pa.Table) else None

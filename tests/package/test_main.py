@@ -174,6 +174,12 @@ def test_rows_are_printed_as_json(capsys, orders):
     assert "reading" in said
 
 
+def test_columns_of_one_name_are_printed_apart(capsys, orders):
+    query = "select 1 as n, 2 as n from orders limit 1"
+    assert json.loads(printed(capsys, "sql", orders, query, "--json")[1]) == [{"n": 1, "n (2)": 2}]
+    assert "n (2)" in printed(capsys, "sql", orders, query)[1]
+
+
 def test_an_answer_is_printed_with_its_facts(capsys, orders):
     _, shown, _ = printed(capsys, "bisect", orders, "count(*) > 10", "--json")
 
