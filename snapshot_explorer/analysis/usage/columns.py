@@ -6,8 +6,7 @@ from functools import partial
 
 import pyarrow as pa
 
-from snapshot_explorer.analysis.usage.groups import Grouped
-from snapshot_explorer.analysis.usage.holders import Holders
+from snapshot_explorer.analysis.usage.held_files import Grouped, HeldFiles
 from snapshot_explorer.core import frames
 from snapshot_explorer.core.errors import ResourceError, SnapshotExplorerError
 from snapshot_explorer.core.hints import Message, without_period
@@ -23,13 +22,13 @@ _Part = tuple[str, str | None]
 """What the bytes are, and the name of the column."""
 
 
-def by_column(holders: Holders) -> Grouped:
+def by_column(held: HeldFiles) -> Grouped:
     """Return USAGE_BY_COLUMN of the newest version, and a sentence on files that were not checked.
 
     Reads the footer of each live data file, of an ORC file also the footer of each stripe.
     """
-    source, plain = holders.sources[0].with_newest_state(is_newest_state=True), holders.files.plain
-    version = source.format.version(int(plain[-1]) if len(plain) else None)
+    source = held.histories[0].source.with_newest_state(is_newest_state=True)
+    version = source.format.version(int(held.plain[-1]) if len(held.plain) else None)
     numbers: Counter[_Part] = Counter({(_COLUMN, name): 0 for name in version.arrow_schema.names})
     sizes: Counter[_Part] = Counter()
     unchecked: list[RecordedFile] = []

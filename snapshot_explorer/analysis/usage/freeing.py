@@ -1,23 +1,127 @@
-"""`FreeingExpiry`: the expiry that keeps the most versions and frees at least a number of bytes, by `retention`."""
+"""What could be freed: by removing versions, tags and branches (`Removal`), and by an expiry (`FreeingExpiry`)."""
 
 import re
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from operator import itemgetter
+
+import numpy as np
+import pyarrow as pa
 
 from snapshot_explorer.analysis.retention import Retention, retention_of
+from snapshot_explorer.analysis.usage.held_files import HeldFiles, Mask
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.core.errors import InvalidArgumentError, UnsupportedFeatureError
+from snapshot_explorer.core import frames
+from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotNotFoundError, UnsupportedFeatureError
 from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.core.progress import step
+from snapshot_explorer.core.refs import OfBranch, RefLike, Tag, parse_range, parse_ref
 from snapshot_explorer.core.refs.records import brief_repr
 from snapshot_explorer.history import History
+from snapshot_explorer.results import Frame, non_empty_columns
 
+_QUOTED = re.compile(r'"(?:[^"]|"")*"')
 _SIZE = re.compile(r"\s*(\d{1,18}(?:\.\d{1,9})?)\s*([kmgtp]?)b?\s*", re.ASCII | re.IGNORECASE)
 _POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
 _RULES: tuple[Mapping[str, str], ...] = ({"keep": "0d"}, {})
 """Arguments beside `keep_last`: versions are kept for no age, in formats that have an age and a number at once."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Removal:
+    """The effect of removing versions, tags and branches, if the engine then deletes what nothing holds."""
+
+    versions: tuple[int, ...]
+    """The versions, ascending."""
+    others: tuple[str, ...]
+    """The tags and branches, such as `tag v1`."""
+    freed: Frame
+    """FREED: the data files that nothing else holds; empty if `freed_files` is unknown."""
+    freed_files: int | None
+    """None if something that may hold the files could not be read."""
+    freed_bytes: int | None
+    """Their size; None if that is unknown."""
+
+
+def removal_of(files: HeldFiles, without: RefLike | Sequence[RefLike]) -> Removal:
+    """Return what would be freed without versions, ranges `A..B`, tags (`tag:v1`) and branches (`branch:dev`).
+
+    Raises:
+        InvalidArgumentError: The newest version is among them, or a ref with steps back from a tag or branch.
+        SnapshotNotFoundError: One does not exist.
+    """
+    history = files.histories[0].source
+    chosen = np.zeros(len(files.kinds), np.bool_)
+    for ref in without if isinstance(without, Sequence) and not isinstance(without, str) else [without]:
+        if isinstance(ref, str) and ".." in _QUOTED.sub("", ref):
+            chosen[np.flatnonzero(np.isin(files.plain, list(history.between(parse_range(ref)))))] = True
+            continue
+        parsed = parse_ref(ref, tags=history.tags, branches=history.branch_names)
+        if isinstance(parsed, Tag | OfBranch):
+            chosen[_named_number(files, parsed)] = True
+        else:
+            chosen[_version_number(files, history.resolve(parsed))] = True
+    versions = files.plain[chosen[: len(files.plain)]]
+    if len(versions) and versions[-1] == files.plain[-1]:
+        raise InvalidArgumentError(
+            f"{files.plain[-1]} is the newest version, which is not removed. Choose older versions, tags or branches."
+        )
+    number_chosen = files.holder_count(chosen)
+    freed = (number_chosen > 0) & (number_chosen == files.holder_counts)
+    rows = frames.no_rows(frames.FREED) if files.unread else _freed_rows(files, freed)
+    sums = files.sums_of([freed])
+    title = f"Files of {history.name} that nothing else holds"
+    return Removal(
+        versions=tuple(versions.tolist()),
+        others=tuple(item.label for item, gone in zip(files.named, chosen[len(files.plain) :], strict=True) if gone),
+        freed=Frame(rows, title=title, noun="files", drawn=non_empty_columns(rows)),
+        freed_files=None if files.unread else sums["files"][0].as_py(),
+        freed_bytes=None if files.unread else sums["size_bytes"][0].as_py(),
+    )
+
+
+def _version_number(files: HeldFiles, version: int) -> int:
+    if version not in files.plain:
+        raise SnapshotNotFoundError(
+            f"Version {version} holds no files by itself: it does not exist, or only a tag keeps it. "
+            f"Versions: {len(files.plain):,}"
+            + (f", from {files.plain[0]} to {files.plain[-1]}." if len(files.plain) else ".")
+        )
+    return int(np.searchsorted(files.plain, version))
+
+
+def _named_number(files: HeldFiles, ref: Tag | OfBranch) -> int:
+    if ref.back or (isinstance(ref, OfBranch) and ref.number is not None):
+        raise InvalidArgumentError(
+            f"{ref} is a version. Remove a tag or branch as a whole, or a version by its number."
+        )
+    label = f"{'tag' if isinstance(ref, Tag) else 'branch'} {ref.name}"
+    labels = [item.label for item in files.named]
+    if label not in labels:
+        known = ", ".join(labels[:20]) or "none"
+        raise SnapshotNotFoundError(f"There is no {label} beside the open branch. Tags and branches: {known}.")
+    return len(files.plain) + labels.index(label)
+
+
+def _freed_rows(files: HeldFiles, freed: Mask) -> pa.Table:
+    """Return FREED of files, by removal and path."""
+    parts = []
+    positions = files.removal_positions()
+    versions = pa.array(files.histories[0].lifetimes.versions, pa.int64())
+    for index, history in enumerate(files.histories):
+        chosen, rows = files.origins(index, freed)
+        at = positions[chosen]
+        columns = {
+            "what": "data",
+            "path": history.lifetimes.intervals.paths(rows),
+            "partition": history.lifetimes.intervals.partition(rows),
+            "size_bytes": pa.array(files.size_bytes[chosen], mask=files.is_size_unknown[chosen]),
+            "removed_version": versions.take(pa.array(at, mask=(at < 0) | (at == len(versions)))),
+        }
+        parts.append(frames.table_of(frames.FREED, columns))
+    return pa.concat_tables(parts).sort_by([("removed_version", "ascending"), ("path", "ascending")])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,20 +158,26 @@ def expiry_that_frees(history: History, needed_bytes: int, versions: int) -> Fre
     now = datetime.now(UTC)
     table_format, lifetimes = history.table_format, history.lifetimes()
 
-    def retention(rule: Mapping[str, str], keep_last: int) -> Retention:
-        keep = rule.get("keep")
-        return retention_of(table_format, lifetimes, keep=keep, keep_last=keep_last, name=history.name, now=now)
+    def expiry(rule: Mapping[str, str], keep_last: int) -> FreeingExpiry | None:
+        """Return the effect of a rule; None if the format refuses it."""
+        keep, name = rule.get("keep"), history.name
+        try:
+            retention = retention_of(table_format, lifetimes, keep=keep, keep_last=keep_last, name=name, now=now)
+        except InvalidArgumentError:
+            return None
+        freed = pc.sum(retention.expiry.freed["size_bytes"]).as_py() or 0
+        return FreeingExpiry(
+            needed_bytes=needed_bytes,
+            freed_bytes=freed,
+            is_enough=freed >= needed_bytes,
+            keep_last=keep_last,
+            hint=Hint("table.retention", {**rule, "keep_last": keep_last}),
+            retention=retention,
+        )
 
     with step("Computing retentions", total=None), table_format.storage.reading_once():
-
-        def freed_by(rule: Mapping[str, str], keep_last: int) -> int:
-            try:
-                return _freed(retention(rule, keep_last))
-            except InvalidArgumentError:
-                return -1
-
-        strictest, rule = max(((freed_by(rule, 1), rule) for rule in _RULES), key=lambda item: item[0])
-        if strictest < 0:
+        strictest = [(found.freed_bytes, rule) for rule in _RULES if (found := expiry(rule, 1)) is not None]
+        if not strictest:
             raise UnsupportedFeatureError(
                 Message(
                     f"to_free is not supported for {table_format.title} tables: they expire by age alone, and it looks "
@@ -76,26 +186,14 @@ def expiry_that_frees(history: History, needed_bytes: int, versions: int) -> Fre
                     ".",
                 )
             )
+        _, rule = max(strictest, key=itemgetter(0))
 
         def is_too_little(keep_last: int) -> bool:
-            return freed_by(rule, keep_last) < needed_bytes
+            found = expiry(rule, keep_last)
+            return found is None or not found.is_enough
 
-        keep_last = max(1, bisect_right(range(1, versions + 1), False, key=is_too_little))  # noqa: FBT003 - a value
-        result = retention(rule, keep_last)
-    freed = _freed(result)
-    return FreeingExpiry(
-        needed_bytes=needed_bytes,
-        freed_bytes=freed,
-        is_enough=freed >= needed_bytes,
-        keep_last=keep_last,
-        hint=Hint("table.retention", {**rule, "keep_last": keep_last}),
-        retention=result,
-    )
-
-
-def _freed(retention: Retention) -> int:
-    """Return the size of the files that are certainly deleted, as far as sizes are known."""
-    return pc.sum(retention.expiry.freed["size_bytes"]).as_py() or 0
+        enough = bisect_right(range(1, versions + 1), False, key=is_too_little)  # noqa: FBT003 - a value
+        return expiry(rule, max(1, enough))
 
 
 def parse_size(value: object) -> int:

@@ -1,21 +1,38 @@
-"""The groups of `Table.usage`: by holder and version, and by attributes of the commits that added the files."""
+"""The groups of `Table.usage`: by holder and version, over time, and by attributes of the commits that added files."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import partial
 from typing import get_args
 
 import numpy as np
 import pyarrow as pa
 
-from snapshot_explorer.analysis.usage.held_files import HeldFiles, HolderKind, Ints, Mask
-from snapshot_explorer.analysis.usage.holders import Holders
+from snapshot_explorer.analysis.retention import find_orphans
+from snapshot_explorer.analysis.row_history.affected_versions import affected_versions
+from snapshot_explorer.analysis.usage.columns import by_column
+from snapshot_explorer.analysis.usage.held_files import (
+    Grouped,
+    HeldFiles,
+    HolderKind,
+    HoldingHistory,
+    Ints,
+    Sums,
+    sums_at,
+)
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.group_ids import group_ids
 from snapshot_explorer.core import frames
 from snapshot_explorer.core.errors import InvalidArgumentError
+from snapshot_explorer.core.records import MAINTENANCE_KINDS
+from snapshot_explorer.engines.conditions import parse_condition
 from snapshot_explorer.formats.unread_versions import unread_notes
 from snapshot_explorer.history import History
+from snapshot_explorer.storage.same_files import match_files
 
 ONLY_OLDER = "only older versions"
+_OLDER_THAN = "3d"
+_KINDS = {"data": "other data files", "deletes": "delete files"}
 _MB = 1_000_000
 _CLASSES = (
     (1 * _MB, "below 1 MB"),
@@ -25,212 +42,259 @@ _CLASSES = (
     (512 * _MB, "128 MB to 512 MB"),
 )
 _LARGEST = "512 MB and more"
+_LABELS = pa.schema([frames.USAGE.field(name) for name in ("group", "version", "committed_at")])
+_LARGEST_FIRST = (("size_bytes", "descending"), ("group", "ascending"))
 
 
-def summary_rows(holders: Holders) -> list[dict[str, object]]:
-    """Return rows of USAGE that count each file once: live, held by holders of one kind only, or of several.
+def summary_rows(files: HeldFiles) -> pa.Table:
+    """Return USAGE that counts each file once: live, held by holders of one kind only, or of several.
 
     If something that may hold files could not be read, all files that are not live are in one row.
     """
-    files = holders.files
-    newest = _row(files, "newest version", files.is_live)
-    if holders.unread:
-        return [newest, _row(files, "others, as far as known", ~files.is_live)]
-    kinds = {kind: files.holder_count(files.of_kind(kind)) > 0 for kind in get_args(HolderKind)}
-    number = sum(held.astype(np.int64) for held in kinds.values())
-    rows = [newest]
-    for name, held in kinds.items():
-        if name == "older versions" or held.any():
-            rows.append(_row(files, f"only {name}", held & (number == 1) & ~files.is_live))
-    several = (number > 1) & ~files.is_live
-    return [*rows, *([_row(files, "several of these", several)] if several.any() else [])]
+    if files.unread:
+        masks = {"newest version": files.is_live, "others, as far as known": ~files.is_live}
+    else:
+        kinds = {kind: files.holder_count(files.kinds == kind) > 0 for kind in get_args(HolderKind)}
+        number = sum(held.astype(np.int64) for held in kinds.values())
+        masks = {"newest version": files.is_live}
+        for kind, held in kinds.items():
+            if kind == "older versions" or held.any():
+                masks[f"only {kind}"] = held & (number == 1) & ~files.is_live
+        several = (number > 1) & ~files.is_live
+        masks |= {"several of these": several} if several.any() else {}
+    return frames.table_of(frames.USAGE, {"group": list(masks), **files.sums_of(list(masks.values()))})
 
 
-def _row(files: HeldFiles, group: str, held: Mask) -> dict[str, object]:
-    """Return a row of USAGE for the files that something has, without exclusive ones."""
-    row: dict[str, object] = {"group": group}
-    for prefix, chosen in _parts_of(files):
-        number, size = files.totals(held & chosen)
-        row[f"{prefix}files"], row[f"{prefix}bytes" if prefix else "size_bytes"] = number, size
-    return row
+def rows_beside(files: HeldFiles) -> tuple[pa.Table, Sequence[str]]:
+    """Return USAGE of the other files in the table's folder, each once, by kind, and what could not be read.
 
-
-Grouped = tuple[pa.Table, Sequence[str]]
-"""Rows of USAGE or USAGE_OVER_TIME, and what could not be read of their commits, a sentence each."""
-
-
-def by_holder(holders: Holders) -> Grouped:
-    """Return USAGE of the newest version, the older ones together, each tag, each branch, and versions on no branch."""
-    files, (number, size) = holders.files, _exclusive(holders)
-    is_older = files.of_kind("older versions")
-    is_older[len(files.plain) - 1 :] = False
-    older = files.holder_count(is_older)
-    only_older = (None, None) if holders.unread else files.totals((older == files.holder_counts) & (older > 0))
-    rows = [
-        _row(files, "newest version", files.is_live),
-        _row(files, "older versions", older > 0) | dict(zip(_EXCLUSIVE, only_older, strict=True)),
-    ]
-    at = np.flatnonzero(files.at_own_versions & files.of_kind("tags")).tolist()
-    tags = _at_versions(files, np.array([files.holders[index].version for index in at], np.int64))
-    tags |= {"group": pa.array([files.holders[index].label for index in at], pa.string())}
-    tags |= dict(
-        zip(_EXCLUSIVE, (number.take(pa.array(at, pa.int64())), size.take(pa.array(at, pa.int64()))), strict=True)
-    )
-    others = [
-        _row(files, files.holders[index].label, held)
-        | {"version": files.holders[index].version}
-        | dict(zip(_EXCLUSIVE, (number[index], size[index]), strict=True))
-        for index, held in files.held_elsewhere.items()
-    ]
-    parts = [pa.Table.from_pylist(part, frames.USAGE) for part in (rows, others)]
-    return pa.concat_tables([parts[0], frames.table_of(frames.USAGE, tags), parts[1]]), ()
-
-
-_EXCLUSIVE = ("exclusive_files", "exclusive_bytes")
-
-
-def _exclusive(holders: Holders) -> tuple[pa.Array, pa.Array]:
-    """Return the files that only each holder has, and their bytes; null if what may hold files could not be read."""
-    files = holders.files
-    if holders.unread:
-        return (pa.nulls(len(files.holders), pa.int64()),) * 2
-    number, size = files.totals_by(files.only_holder, len(files.holders), np.ones(files.count, np.bool_))
-    return pa.array(number), size
-
-
-def _at_versions(files: HeldFiles, versions: Ints) -> dict[str, object]:
-    """Return columns of USAGE for versions of the open history, without exclusive files."""
-    own = files.histories[0]
-    columns: dict[str, object] = {
-        "version": pa.array(versions),
-        "committed_at": own.lifetimes.committed_at.take(pa.array(own.positions(versions))),
+    The kind is found from names and folders. Lists each folder once, and reads all metadata, as `Table.orphans`.
+    """
+    history, now = files.histories[0].source, datetime.now(UTC)
+    table_format = history.table_format
+    orphans = find_orphans(table_format, table_format.storage, older_than=_OLDER_THAN, name=history.name, now=now)
+    if not orphans.is_complete:
+        return frames.table_of(frames.USAGE, {"group": ["all other files"]}), orphans.unread
+    named = orphans.in_state("named")
+    data = [item.lifetimes.intervals.paths(item.lifetimes.intervals.rows) for item in files.histories]
+    matched = match_files(table_format.storage, named["path"].combine_chunks(), pa.concat_arrays(data))
+    named = named.filter(pc.invert(matched.is_named))
+    # The time does not matter for the kind.
+    dated = named.set_column(named.column_names.index("modified"), "modified", pa.array([now] * len(named)))
+    kinds = pa.array([file.kind for file in table_format.maintenance.clean_up(dated, now).files], pa.string())
+    groups = {
+        _KINDS.get(kind, f"{kind} files"): named.filter(pc.equal(kinds, kind))
+        for kind in sorted(kinds.unique().to_pylist())
     }
-    for prefix, chosen in _parts_of(files):
-        number, size = files.at_versions(versions, chosen)
-        columns[f"{prefix}files"], columns[f"{prefix}bytes" if prefix else "size_bytes"] = pa.array(number), size
-    return columns
-
-
-def _parts_of(files: HeldFiles) -> Sequence[tuple[str, Mask]]:
-    """Return the prefixes of columns of USAGE, and the files that they count."""
-    return ("", np.ones(files.count, np.bool_)), ("live_", files.is_live), ("held_", ~files.is_live)
-
-
-def by_version(holders: Holders) -> Grouped:
-    """Return USAGE of each version of the open history, the newest first."""
-    files = holders.files
-    versions = files.histories[0].versions[::-1]
-    tags: dict[int | None, list[str]] = {}
-    for holder in files.holders:
-        if holder.kind == "tags" and not holder.history:
-            tags.setdefault(holder.version, []).append(holder.label)
-    columns = _at_versions(files, versions)
-    names = [", ".join(tags.get(version, ())) or None for version in versions.tolist()]
-    # The newest version is not removed, and a version that only a tag keeps goes with the tag.
-    is_removable = np.isin(versions, files.plain[:-1])
-    at = pa.array(np.searchsorted(files.plain, versions), mask=~is_removable)
-    columns |= {"group": pa.array(names, pa.string())}
-    columns |= dict(zip(_EXCLUSIVE, (item.take(at) for item in _exclusive(holders)), strict=True))
+    groups["orphaned files"] = orphans.files.to_arrow()
+    young = pa.concat_tables([orphans.in_state("under way"), orphans.in_state("young")])
+    groups |= {"unnamed files of the last 3 days": young} if len(young) else {}
+    sizes = [pc.sum(rows["size_bytes"], skip_nulls=False, min_count=0).as_py() for rows in groups.values()]
+    columns = {"group": list(groups), "files": list(map(len, groups.values())), "size_bytes": sizes}
     return frames.table_of(frames.USAGE, columns), ()
 
 
-def by_commits(holders: Holders, by: str) -> Grouped:
+def _by_holder(files: HeldFiles) -> Grouped:
+    """Return USAGE of the newest version, the older ones together, each tag, each branch, and versions on no branch."""
+    is_older = files.kinds == "older versions"
+    is_older[len(files.plain) - 1 :] = False
+    older = files.holder_count(is_older)
+    only_older = files.sums_of([(older > 0) & (older == files.holder_counts)])
+    alone = _exclusive(files, files.sums_by(files.only_holder, len(files.kinds)))
+    positions = [None if item.version is None else int(item.positions[0]) for item in files.named]
+    named = {
+        "group": [item.label for item in files.named],
+        "version": [item.version for item in files.named],
+        "committed_at": files.committed_at.take(pa.array(positions, pa.int64())),
+        **files.sums_of_named(),
+        **{name: column[len(files.plain) :] for name, column in alone.items()},
+    }
+    newest = {"group": ["newest version"], **files.sums_of([files.is_live])}
+    of_older = {"group": ["older versions"], **files.sums_of([older > 0]), **_exclusive(files, only_older)}
+    return pa.concat_tables([frames.table_of(frames.USAGE, columns) for columns in (newest, of_older, named)]), ()
+
+
+def _exclusive(files: HeldFiles, sums: Sums) -> Sums:
+    """Return the columns on files that nothing else holds; none if what may hold files could not be read."""
+    return {} if files.unread else {"exclusive_files": sums["files"], "exclusive_bytes": sums["size_bytes"]}
+
+
+def _by_version(files: HeldFiles) -> Grouped:
+    """Return USAGE of each version of the open history, the newest first."""
+    versions = files.histories[0].versions[::-1]
+    positions = files.histories[0].positions(versions)
+    tags: dict[int, list[str]] = {}
+    for item in files.named:
+        if item.version is not None:
+            tags.setdefault(int(item.positions[0]), []).append(item.label)
+    # The newest version is not removed, and a version that only a tag keeps goes with the tag.
+    is_removable = np.isin(versions, files.plain[:-1])
+    numbers = pa.array(np.searchsorted(files.plain, versions), mask=~is_removable)
+    alone = _exclusive(files, files.sums_by(files.only_holder, len(files.kinds)))
+    columns = {
+        "group": [", ".join(tags.get(position, ())) or None for position in positions.tolist()],
+        "version": pa.array(versions),
+        "committed_at": files.committed_at.take(pa.array(positions)),
+        **files.sums_at(positions),
+        **{name: column.take(numbers) for name, column in alone.items()},
+    }
+    return frames.table_of(frames.USAGE, columns), ()
+
+
+def _by_commits(files: HeldFiles, by: str) -> Grouped:
     """Return USAGE of the files by the commit that added each, or its operation, user or day. Reads these commits.
 
     Files that only another branch or versions on no branch have are counted by the commits of these.
     """
-    files = holders.files
-    parts, indices = [], []
-    notes: list[str] = []
-    for index, source in enumerate(holders.sources):
-        chosen, rows = files.origins(index)
-        chosen, rows = chosen[files.counted[chosen]], rows[files.counted[chosen]]
-        intervals = files.histories[index].lifetimes.intervals.rows
-        added = intervals.column("added_version").combine_chunks().take(pa.array(rows))
-        labels, unread = _commit_labels(source, added, files.histories[index].label, by)
-        parts.append(labels)
-        notes += unread
-        indices.append(chosen)
-    result = _grouped(files, np.concatenate(indices), pa.concat_tables(parts))
+    result, notes = _grouped(files, partial(_commit_labels, by=by))
     order = {"commit": [("version", "descending")], "day": [("group", "descending")]}
-    return result.sort_by(order.get(by, [("size_bytes", "descending"), ("group", "ascending")])), notes
+    return result.sort_by(order.get(by, _LARGEST_FIRST)), notes
 
 
-_LABELS = pa.schema([frames.USAGE.field(name) for name in ("group", "version", "committed_at")])
-
-
-def _commit_labels(source: History, added: pa.Array, label: str, by: str) -> Grouped:
-    """Return the group, version and time of each file by the version that added it, and what could not be read."""
-    distinct = sorted(set(added.unique().to_pylist()).intersection(source.listing.versions))
-    commits, unread = source.open_branch.commits(distinct)
+def _commit_labels(history: HoldingHistory, rows: pa.Table, by: str) -> Grouped:
+    """Return the group, version and time of each file by the commit that added it, and what could not be read."""
+    added = rows["added_version"].combine_chunks()
+    distinct = sorted(set(added.unique().to_pylist()).intersection(history.source.listing.versions))
+    commits, unread = history.source.open_branch.commits(distinct)
     notes = unread_notes(unread, "the commit of")
     at = pc.index_in(added, commits["version"].combine_chunks())
     if by == "day":
         group = pc.strftime(commits["committed_at"], format="%Y-%m-%d")
     else:
         group = commits["user"] if by == "user" else pc.coalesce(commits["operation"], commits["kind"])
-    group = group.combine_chunks().take(at)
-    if by != "commit":
-        return _labels(group), notes
-    if label:  # the versions of another history may have the same numbers
-        return _labels(pa.array([f"any commit of {label}"] * len(added), pa.string())), notes
-    times = commits["committed_at"].combine_chunks().take(at)
-    return frames.table_of(_LABELS, {"group": group, "version": added, "committed_at": times}), notes
+    columns: dict[str, object] = {"group": group.combine_chunks().take(at)}
+    if by == "commit" and history.label:  # the versions of another history may have the same numbers
+        columns["group"] = [f"any commit of {history.label}"] * len(added)
+    elif by == "commit":
+        columns |= {"version": added, "committed_at": commits["committed_at"].combine_chunks().take(at)}
+    return frames.table_of(_LABELS, columns), notes
 
 
-def _labels(group: pa.Array) -> pa.Table:
-    return frames.table_of(_LABELS, {"group": group})
-
-
-def by_partition(holders: Holders) -> Grouped:
+def _by_partition(files: HeldFiles) -> Grouped:
     """Return USAGE of the files by partition, the largest first; columns have their names when a file was added."""
-    files = holders.files
-    parts, indices = [], []
-    for index, history in enumerate(files.histories):
-        chosen, rows = files.origins(index)
-        intervals = history.lifetimes.intervals
-        texts = [_partition_text(item) for item in intervals.partitions.to_pylist()]
-        code = intervals.rows.column("partition").combine_chunks().take(pa.array(rows))
-        parts.append(pa.array(texts, pa.string()).take(code))
-        indices.append(chosen)
-    group = pa.concat_arrays(parts)
-    if not any(group.unique().to_pylist()):
+    result, _ = _grouped(files, _partition_labels)
+    if not any(result["group"].to_pylist()):
         raise InvalidArgumentError("The table has no partitions. Group its usage by version, commit, day or size.")
-    result = _grouped(files, np.concatenate(indices), _labels(group))
-    return result.sort_by([("size_bytes", "descending"), ("group", "ascending")]), ()
+    return result.sort_by(_LARGEST_FIRST), ()
 
 
-def _partition_text(items: Sequence[tuple[str, str | None]] | None) -> str | None:
-    if not items:
-        return None
-    return ", ".join(f"{name}={'null' if value is None else value}" for name, value in items)
+def _partition_labels(history: HoldingHistory, rows: pa.Table) -> Grouped:
+    texts = [
+        ", ".join(f"{name}={'null' if value is None else value}" for name, value in items or ()) or None
+        for items in history.lifetimes.intervals.partitions.to_pylist()
+    ]
+    group = pa.array(texts, pa.string()).take(rows["partition"].combine_chunks())
+    return frames.table_of(_LABELS, {"group": group}), ()
 
 
-def by_size(holders: Holders) -> Grouped:
+def _by_size(files: HeldFiles) -> Grouped:
     """Return USAGE of the files by size class, the smallest first; null for files of unknown size."""
-    files = holders.files
-    bounds = [bound for bound, _ in _CLASSES]
-    names = pa.array([*(name for _, name in _CLASSES), _LARGEST])
-    index = pa.array(np.searchsorted(bounds, files.size_bytes, side="right"), mask=files.is_size_unknown)
-    rows = _grouped(files, np.arange(files.count), _labels(names.take(index)))
-    order = pc.index_in(rows["group"], names)
-    return rows.take(pc.sort_indices(order)), ()
+    index = np.searchsorted([bound for bound, _ in _CLASSES], files.size_bytes, side="right")
+    groups = np.where(files.is_size_unknown, len(_CLASSES) + 1, index)
+    names = [*(name for _, name in _CLASSES), _LARGEST, None]
+    rows = frames.table_of(frames.USAGE, {"group": names, **files.sums_by(groups, len(names))})
+    return rows.filter(pc.greater(rows["files"], 0)), ()
 
 
-def _grouped(files: HeldFiles, indices: Ints, labels: pa.Table) -> pa.Table:
-    """Return USAGE of files by their labels.
+def _grouped(files: HeldFiles, labels_of: Callable[[HoldingHistory, pa.Table], Grouped]) -> Grouped:
+    """Return USAGE of files by labels, and what could not be read for them.
 
     Args:
-        indices: The files that the rows of the labels are of.
+        labels_of: Returns a row of labels for each of some intervals of a history.
     """
-    codes = group_ids([labels["group"], labels["version"]])
+    labels, indices = [], []
+    notes: list[str] = []
+    for index, history in enumerate(files.histories):
+        chosen, rows = files.origins(index, files.counted)
+        part, unread = labels_of(history, rows)
+        labels.append(part)
+        indices.append(chosen)
+        notes += unread
+    joined = pa.concat_tables(labels)
+    codes = group_ids([joined["group"], joined["version"]])
     _, firsts, inverse = np.unique(codes, return_index=True, return_inverse=True)
     groups = np.full(files.count, -1, np.int64)
-    groups[indices] = inverse
-    number = len(firsts)
-    columns: dict[str, object] = {name: labels[name].take(pa.array(firsts)) for name in _LABELS.names}
-    for prefix, chosen in _parts_of(files):
-        count, size = files.totals_by(groups, number, chosen)
-        columns[f"{prefix}files"], columns[f"{prefix}bytes" if prefix else "size_bytes"] = pa.array(count), size
-    rows = frames.table_of(frames.USAGE, columns)
-    return rows.filter(pc.greater(rows["files"], 0))
+    groups[np.concatenate(indices)] = inverse
+    columns = {name: joined[name].take(pa.array(firsts)) for name in _LABELS.names}
+    return frames.table_of(frames.USAGE, {**columns, **files.sums_by(groups, len(firsts))}), notes
+
+
+def over_time(files: HeldFiles, where: Sequence[str] = ()) -> Grouped:
+    """Return USAGE_OVER_TIME of the versions of the open history, newest first, and the commits that cannot be read.
+
+    Held files are those of the versions that still exist: what expired before is unknown, and not counted.
+
+    Args:
+        where: Conditions on columns of the newest version, whose files to read are counted. Reads statistics once each.
+    """
+    own = files.histories[0]
+    versions, positions = own.versions, own.positions(own.versions)
+    added_here, live = files.sums_by(files.first_indices(positions), len(versions)), files.sums_at(positions)
+    count, total = (_cumulated(added_here[name]) for name in ("files", "size_bytes"))
+    known = [version for version in versions.tolist() if version in own.source.listing.versions]
+    commits, unread = own.source.open_branch.commits(known)
+    commits = commits.take(pc.index_in(pa.array(versions), commits["version"].combine_chunks()))
+    kind, added = commits["kind"].combine_chunks(), commits["added_bytes"].combine_chunks()
+    nothing = pa.scalar(None, pa.int64())
+    rewritten = pc.if_else(pc.is_in(kind, pa.array(MAINTENANCE_KINDS)), added, pc.multiply(added, 0))
+    rewritten = pc.if_else(kind.is_valid(), rewritten, nothing)
+    new = _cumulated(pc.subtract(added, rewritten))
+    columns = {
+        "version": pa.array(versions),
+        "committed_at": files.committed_at.take(pa.array(positions)),
+        "kind": kind,
+        "operation": commits["operation"],
+        "files": count,
+        "size_bytes": total,
+        "live_files": live["files"],
+        "live_bytes": live["size_bytes"],
+        "held_files": pc.subtract(count, live["files"]),
+        "held_bytes": pc.subtract(total, live["size_bytes"]),
+        "added_bytes": added,
+        "rewritten_bytes": rewritten,
+        "write_amplification": pc.divide(
+            _cumulated(added).cast(pa.float64()), pc.if_else(pc.equal(new, 0), nothing, new)
+        ),
+        "removed_bytes": commits["removed_bytes"],
+        **(_read_files(own.source, where, versions) if where and len(versions) else {}),
+    }
+    rows = frames.table_of(frames.USAGE_OVER_TIME, columns).take(pa.array(np.arange(len(versions))[::-1]))
+    return rows, unread_notes(unread, "the commit of")
+
+
+def _cumulated(values: pa.Array) -> pa.Array:
+    """Return sums up to each value; null from the first null on."""
+    return pc.cumulative_sum(values, skip_nulls=False)
+
+
+def _read_files(source: History, where: Sequence[str], versions: Ints) -> dict[str, pa.Array]:
+    """Return the columns on the files that readers with these conditions cannot skip, at each version."""
+    newest = int(versions[-1])
+    reference = source.format.version(newest)
+    sums = np.zeros((3, len(versions)), np.int64)
+    for text in where:
+        condition = parse_condition(text, reference.arrow_schema)
+        affected = affected_versions(source.format, condition, newest)
+        known = np.asarray(affected.lifetimes.versions)
+        rows = affected.lifetimes.intervals.rows.filter(pa.array(affected.admits))
+        before = np.searchsorted(np.searchsorted(known, versions), np.arange(len(known) + 1))
+        first, after = before[rows["first"].to_numpy()], before[np.minimum(rows["last"].to_numpy(), len(known))]
+        sizes = rows["size_bytes"].combine_chunks()
+        summands = np.stack([np.ones(len(rows), np.int64), sizes.fill_null(0).to_numpy(), sizes.is_null()])
+        sums += sums_at(first, after, summands, len(versions))
+    return {"read_files": pa.array(sums[0]), "read_bytes": pa.array(sums[1], mask=sums[2] > 0)}
+
+
+GROUPS: Mapping[str, tuple[str, Callable[[HeldFiles], Grouped]]] = {
+    "holder": ("holders", _by_holder),
+    "version": ("versions", _by_version),
+    "commit": ("commits", partial(_by_commits, by="commit")),
+    "operation": ("operations", partial(_by_commits, by="operation")),
+    "user": ("users", partial(_by_commits, by="user")),
+    "day": ("days", partial(_by_commits, by="day")),
+    "partition": ("partitions", _by_partition),
+    "size": ("size classes", _by_size),
+    "column": ("columns", by_column),
+    "time": ("versions", over_time),
+}
+"""What usage can be grouped by: what the groups are, and the function that returns them."""

@@ -1,10 +1,10 @@
 """`HeldFiles`: each data file of a table once, with the versions, tags and branches that hold it.
 
-Lifetimes are intervals of version positions. What holds a file of the open history is counted by cumulative sums over
-the positions of versions and tags, so the time does not grow with their number.
+The versions of all histories are positions on one axis, one history after the other, and lifetimes are intervals of
+them. What holds a file is counted by cumulative sums over positions, so the time does not grow with their number.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -14,237 +14,269 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.arrow.group_ids import group_ids
+from snapshot_explorer.core.errors import UNREADABLE
+from snapshot_explorer.core.hints import Message, without_period
+from snapshot_explorer.history import History
 from snapshot_explorer.history.lifetimes import FileLifetimes
 
 Ints = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 HolderKind = Literal["older versions", "tags", "branches", "versions on no branch"]
+Grouped = tuple[pa.Table, Sequence[str]]
+"""Rows of USAGE, USAGE_OVER_TIME or USAGE_BY_COLUMN, and what could not be read for them, a sentence each."""
+Sums = Mapping[str, pa.Array]
+"""Numbers and sizes of files by their columns of USAGE; a size is null if that of a file is unknown."""
+_SUMS = (("files", "size_bytes"), ("live_files", "live_bytes"), ("held_files", "held_bytes"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HoldingHistory:
     """A history whose versions hold files: the open one, a branch, or versions on no branch."""
 
+    source: History
     kind: HolderKind
     """What the history is as a holder; of the open one, what its versions are."""
     label: str
     """Its name as a holder, such as `branch dev`; empty for the open one."""
     lifetimes: FileLifetimes
     versions: Ints
-    """The versions that exist, ascending."""
+    """The versions that exist, ascending. Those that expired since they were read are not among them."""
+    start: int
+    """The position of the first version of its lifetimes."""
 
     def positions(self, versions: Sequence[int] | Ints) -> Ints:
-        """Return the positions of versions in the lifetimes."""
-        return np.searchsorted(np.asarray(self.lifetimes.versions, np.int64), np.asarray(versions, np.int64))
+        """Return the positions of versions."""
+        return self.start + np.searchsorted(np.asarray(self.lifetimes.versions, np.int64), versions)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Holder:
-    """What holds files: a version or a tag at a version of a history, or all versions of a history."""
+    """A tag, or all versions of a history beside the open one."""
 
     kind: HolderKind
-    label: str = ""
-    """Its name, such as `branch dev`; empty for a version of the open history."""
-    version: int | None
-    """The version; None for a whole history."""
-    history: int = 0
-    """The index of the history: 0 for the open one."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Intervals:
-    """The lifetimes of all histories, by file, history and begin. Lifetimes of a file in a history do not overlap."""
-
-    file: Ints
-    history: Ints
-    row: Ints
-    """The row in the intervals of the history."""
-    begin: Ints
-    end: Ints
-    size_bytes: Ints
-    is_size_unknown: Mask
+    label: str
+    version: int | None = None
+    """The version of a tag; None for a history."""
+    positions: Ints
 
 
 class HeldFiles:
-    """Each data file once, with what holds it. The arrays have a value per file; see `counted`."""
+    """Each data file once, with what holds it. The arrays have a value per file; see `counted`.
 
-    def __init__(self, histories: Sequence[HoldingHistory], holders: Sequence[Holder]) -> None:
+    Holders have numbers: first the versions of the open history that exist by themselves, not only by a tag.
+    """
+
+    def __init__(self, histories: Sequence[HoldingHistory], tags: Sequence[Holder], unread: tuple[str, ...]) -> None:
         """Count what holds each file.
 
         Args:
             histories: The open one first.
-            holders: First the versions of the open history that exist by themselves, not only by a tag, ascending.
+            tags: The tags whose files are known.
+            unread: What could not be read and may hold files, a sentence each.
         """
-        self.histories, self.holders = histories, holders
-        self._intervals = intervals = _merged(histories)
-        self.count = int(intervals.file.max(initial=-1)) + 1
-        self._own = np.flatnonzero(intervals.history == 0)
-        is_version = self.of_kind("older versions")
-        self.plain: Ints = np.array([item.version for item in holders[: int(np.count_nonzero(is_version))]], np.int64)
+        own, *others = self.histories = tuple(histories)
+        self.unread = unread
+        """With any, nothing is known to be held only once."""
+        first = own.source.listing.first_unexpired
+        self.plain: Ints = own.versions if first is None else own.versions[own.versions >= first]
         """The versions among the holders, ascending."""
-        self.at_own_versions: Mask = np.array([not item.history and item.version is not None for item in holders], bool)
-        """Which holders are versions of the open history, or tags of them."""
-        versions = [item.version or 0 for item in holders]
-        self._positions = np.where(self.at_own_versions, histories[0].positions(versions), 0)
-        self.held_elsewhere = {
-            index: self._held_at(item.history, item.version)
-            for index, item in enumerate(holders)
-            if not self.at_own_versions[index]
-        }
-        """Which files each other holder has, by its index."""
-        self.holder_counts, indices = self._count_holders(np.ones(len(holders), np.bool_))
-        self.only_holder: Ints = np.where(self.holder_counts == 1, indices, -1)
-        """The index of the only holder of each file; -1 for a file that has several, or none."""
-        self.is_live: Mask = self._held_at(0, int(self.plain[-1])) if len(self.plain) else self.holder_counts < 0
-        """Whether the newest version has the file."""
+        whole = [Holder(kind=item.kind, label=item.label, positions=item.positions(item.versions)) for item in others]
+        self.named: Sequence[Holder] = (*tags, *whole)
+        """The other holders, tags first."""
+        self.kinds = np.array([own.kind] * len(self.plain) + [item.kind for item in self.named], np.str_)
+        """The kind of each holder."""
+        self.committed_at: pa.Array = pa.concat_arrays([item.lifetimes.committed_at for item in histories])
+        """The commit time at each position."""
+        self._read_intervals()
+        self._single = np.concatenate([own.positions(self.plain), *(item.positions for item in tags)])
+        self.whole = {len(self._single) + index: self._held_at(item.positions) for index, item in enumerate(whole)}
+        """Which files each history beside the open one has, by its number as a holder."""
+        self.holder_counts, numbers = self._count_holders(np.ones(len(self.kinds), np.bool_))
+        self.only_holder: Ints = np.where(self.holder_counts == 1, numbers, -1)
+        """The number of the only holder of each file; -1 for a file that has several, or none."""
         self.counted: Mask = self.holder_counts > 0
         """Whether anything holds the file. Others are of versions that have expired since they were read."""
-        self.origin: Ints = np.searchsorted(intervals.file, np.arange(self.count))
-        self.size_bytes, self.is_size_unknown = self._sizes()
+        self.is_live: Mask = self._held_at(own.positions(self.plain[-1:]))
+        """Whether the newest version has the file."""
+        every = np.stack([np.ones(self.count, np.int64), self.size_bytes, self.is_size_unknown]) * self.counted
+        self._summands = np.concatenate([every, every * self.is_live])
 
-    def of_kind(self, kind: HolderKind) -> Mask:
-        """Return which holders are of a kind."""
-        return np.array([item.kind == kind for item in self.holders], np.bool_)
+    def _read_intervals(self) -> None:
+        """Join the lifetimes of all histories by file and begin. Those of a file do not overlap afterwards."""
+        parts = [item.lifetimes.intervals for item in self.histories]
+        paths = pa.chunked_array([single_chunk(part.paths(part.rows)) for part in parts], pa.string())
+        rows = pa.concat_tables([part.rows.select(["first", "last", "size_bytes"]) for part in parts])
+        counts = [len(part.rows) for part in parts]
+        history = np.repeat(np.arange(len(counts)), counts)
+        starts = np.array([item.start for item in self.histories])[history]
+        lengths = np.array([len(item.lifetimes.versions) for item in self.histories])[history]
+        file = group_ids([paths])
+        begin = starts + rows["first"].to_numpy()
+        end = starts + np.minimum(rows["last"].to_numpy(), lengths)
+        order = np.lexsort((begin, file))
+        file, begin, end = file[order], begin[order], end[order]
+        self.count = int(file.max(initial=-1)) + 1
+        self._origin = np.searchsorted(file, np.arange(self.count))
+        self._history: Ints = history[order[self._origin]]
+        """The index of the first history with the file."""
+        self._row: Ints = np.concatenate([np.arange(count) for count in counts])[order[self._origin]]
+        """The row of the file's first interval in that history."""
+        base = file * (len(self.committed_at) + 1)
+        reached = np.concatenate([[0], np.maximum.accumulate(base + end)])[: len(base)] - base
+        # A path that is live twice at once, such as on two levels, is one file.
+        self._file, self._begin, self._end = file, np.minimum(np.maximum(begin, reached), end), end
+        sizes = single_chunk(rows["size_bytes"])
+        size_bytes = sizes.fill_null(0).to_numpy()[order]
+        differs = size_bytes != size_bytes[self._origin][file]
+        differs |= sizes.is_null().to_numpy(zero_copy_only=False)[order]
+        self.is_size_unknown: Mask = np.logical_or.reduceat(differs, self._origin)
+        """Whether the size is not recorded, or recorded with several values."""
+        self.size_bytes: Ints = np.where(self.is_size_unknown, 0, size_bytes[self._origin])
 
     def holder_count(self, chosen: Mask) -> Ints:
         """Return how many of the chosen holders each file has."""
         return self._count_holders(chosen)[0]
 
     def _count_holders(self, chosen: Mask) -> tuple[Ints, Ints]:
-        """Return how many of the chosen holders each file has, and the sum of the indices of these."""
-        index = np.flatnonzero(chosen & self.at_own_versions)
-        index = index[np.argsort(self._positions[index], kind="stable")]
-        before = np.searchsorted(self._positions[index], np.arange(self._position_count + 1))
-        sums = np.concatenate([[0], np.cumsum(index)])[before]
-        begin, end, file = (getattr(self._intervals, name)[self._own] for name in ("begin", "end", "file"))
-        number, total = np.zeros(self.count, np.int64), np.zeros(self.count, np.int64)
-        np.add.at(number, file, before[end] - before[begin])
-        np.add.at(total, file, sums[end] - sums[begin])
-        for other, held in self.held_elsewhere.items():
-            number += held & chosen[other]
-            total += np.where(held & chosen[other], other, 0)
-        return number, total
+        """Return how many of the chosen holders each file has, and the sum of their numbers."""
+        numbers = np.flatnonzero(chosen[: len(self._single)])
+        numbers = numbers[np.argsort(self._single[numbers], kind="stable")]
+        first, after = self._ranges(self._single[numbers])
+        sums = np.concatenate([[0], np.cumsum(numbers)])
+        count, total = (np.add.reduceat(part, self._origin) for part in (after - first, sums[after] - sums[first]))
+        for number, held in self.whole.items():
+            if chosen[number]:
+                count += held
+                total += number * held
+        return count, total
 
-    def at_versions(self, versions: Ints, chosen: Mask) -> tuple[Ints, pa.Array]:
-        """Return the number and the total size of the chosen files that each version of the open history has."""
-        rows = self._own[chosen[self._intervals.file[self._own]]]
-        begin, end, file = (getattr(self._intervals, name)[rows] for name in ("begin", "end", "file"))
-        at = self.histories[0].positions(versions)
-        sizes = pa.array(self.size_bytes[file], mask=self.is_size_unknown[file])
-        return files_at(at, begin, end, sizes, self._position_count)
+    def _ranges(self, positions: Ints) -> tuple[Ints, Ints]:
+        """Return which of some ascending positions each interval has: the index of the first, and after the last."""
+        before = np.searchsorted(positions, np.arange(len(self.committed_at) + 1))
+        return before[self._begin], before[self._end]
 
-    def first_versions(self, versions: Ints) -> Ints:
-        """Return the index of the first of some ascending versions of the open history with each file; -1 if none."""
-        before = np.searchsorted(self.histories[0].positions(versions), np.arange(self._position_count + 1))
-        begin, end, file = (getattr(self._intervals, name)[self._own] for name in ("begin", "end", "file"))
-        has_some = before[end] > before[begin]
-        result = np.full(self.count, len(versions), np.int64)
-        np.minimum.at(result, file[has_some], before[begin[has_some]])
-        return np.where(result < len(versions), result, -1)
+    def _held_at(self, positions: Ints) -> Mask:
+        """Return which files live at any of some ascending positions."""
+        first, after = self._ranges(positions)
+        return np.logical_or.reduceat(after > first, self._origin)
 
-    @property
-    def _position_count(self) -> int:
-        """Return the number of versions in the lifetimes of the open history."""
-        return len(self.histories[0].lifetimes.versions)
-
-    def totals(self, chosen: Mask) -> tuple[int, int | None]:
-        """Return the number of the chosen files and their size in bytes; None if the size of one is unknown."""
-        chosen = chosen & self.counted
-        size = None if self.is_size_unknown[chosen].any() else int(self.size_bytes[chosen].sum())
-        return int(chosen.sum()), size
-
-    def totals_by(self, groups: Ints, number: int, chosen: Mask) -> tuple[Ints, pa.Array]:
-        """Return the number and the total size of the chosen files of each group; null if a size is unknown.
-
-        Args:
-            groups: The group of each file, from 0 to `number`; -1 for none.
-        """
-        files = np.flatnonzero(chosen & self.counted & (groups >= 0))
-        sums = np.zeros((2, number), np.int64)
-        np.add.at(sums[0], groups[files], self.size_bytes[files])
-        np.add.at(sums[1], groups[files], self.is_size_unknown[files])
-        return np.bincount(groups[files], minlength=number), pa.array(sums[0], mask=sums[1] > 0)
-
-    def origins(self, history: int) -> tuple[Ints, Ints]:
-        """Return the files that are first found in a history, and the row of each in its intervals."""
-        files = np.flatnonzero(self._intervals.history[self.origin] == history)
-        return files, self._intervals.row[self.origin[files]]
+    def first_indices(self, positions: Ints) -> Ints:
+        """Return the index of the first of some ascending positions at which each file lives; -1 if none."""
+        first, after = self._ranges(positions)
+        result = np.minimum.reduceat(np.where(after > first, first, len(positions)), self._origin)
+        return np.where(result < len(positions), result, -1)
 
     def removal_positions(self) -> Ints:
         """Return the position in the open history at which each file is gone for good; -1 if it is not in there."""
-        result = np.full(self.count, -1, np.int64)
-        np.maximum.at(result, self._intervals.file[self._own], self._intervals.end[self._own])
-        return result
+        in_own = self._end <= len(self.histories[0].lifetimes.versions)
+        return np.maximum.reduceat(np.where(in_own, self._end, -1), self._origin)
 
-    def _held_at(self, index: int, version: int | None) -> Mask:
-        """Return which files a history has at a version, or at any of its versions."""
-        history, intervals = self.histories[index], self._intervals
-        positions = history.positions(history.versions if version is None else [version])
-        before = np.searchsorted(positions, np.arange(len(history.lifetimes.versions) + 1))
-        rows = np.flatnonzero(intervals.history == index)
-        rows = rows[before[intervals.end[rows]] > before[intervals.begin[rows]]]
-        result = np.zeros(self.count, np.bool_)
-        result[intervals.file[rows]] = True
-        return result
+    def sums_at(self, positions: Ints) -> Sums:
+        """Return what lives at each position."""
+        order = np.argsort(positions, kind="stable")
+        first, after = self._ranges(positions[order])
+        rows = np.flatnonzero(after > first)
+        result = np.empty((len(self._summands), len(positions)), np.int64)
+        result[:, order] = sums_at(first[rows], after[rows], self._summands[:, self._file[rows]], len(positions))
+        return _columns(result)
 
-    def _sizes(self) -> tuple[Ints, Mask]:
-        """Return the size of each file, and whether it is unknown: not recorded, or recorded with several values."""
-        intervals = self._intervals
-        sizes = intervals.size_bytes[self.origin]
-        is_unknown = np.zeros(self.count, np.bool_)
-        differs = intervals.is_size_unknown | (intervals.size_bytes != sizes[intervals.file])
-        is_unknown[intervals.file[differs]] = True
-        return np.where(is_unknown, 0, sizes), is_unknown
+    def sums_by(self, groups: Ints, number: int) -> Sums:
+        """Return the sums of the files of each group, from 0 to `number`; of a file without one it is -1."""
+        files = np.flatnonzero(groups >= 0)
+        result = np.zeros((len(self._summands), number), np.int64)
+        for sums, summands in zip(result, self._summands, strict=True):
+            np.add.at(sums, groups[files], summands[files])
+        return _columns(result)
+
+    def sums_of(self, masks: Sequence[Mask]) -> Sums:
+        """Return the sums of the files of each mask."""
+        result = np.zeros((len(self._summands), len(masks)), np.int64)
+        for index, mask in enumerate(masks):
+            result[:, index] = self._summands @ mask
+        return _columns(result)
+
+    def sums_of_named(self) -> Sums:
+        """Return what each named holder has."""
+        tags, whole = self.sums_at(self._single[len(self.plain) :]), self.sums_of(list(self.whole.values()))
+        return {name: pa.concat_arrays([column, whole[name]]) for name, column in tags.items()}
+
+    def origins(self, history: int, chosen: Mask) -> tuple[Ints, pa.Table]:
+        """Return the chosen files that are first found in a history, and the rows of its intervals that have them."""
+        files = np.flatnonzero(chosen & (self._history == history))
+        return files, self.histories[history].lifetimes.intervals.rows.take(pa.array(self._row[files]))
 
 
-def files_at(at: Ints, begin: Ints, end: Ints, sizes: pa.Array, positions: int) -> tuple[Ints, pa.Array]:
-    """Return the number and the total size of the files that live at some positions; null if a size is unknown.
+def sums_at(first: Ints, after: Ints, summands: Ints, number: int) -> Ints:
+    """Return sums over the intervals that have each of a number of points, a row for each row of summands.
 
     Args:
-        begin: The position from which each file lives; up to `end`, which is not included.
-        positions: The number of positions.
+        first: The index of the first point in each interval; `after` is the one after the last.
     """
-    sums = []
-    for values in (np.ones(len(begin), np.int64), sizes.fill_null(0).to_numpy(), sizes.is_null().cast(pa.int8())):
-        changes = np.zeros(positions + 1, np.int64)
-        np.add.at(changes, begin, values)
-        np.subtract.at(changes, end, values)
-        sums.append(np.cumsum(changes)[at])
-    return sums[0], pa.array(sums[1], mask=sums[2] > 0)
+    changes = np.zeros((len(summands), number + 1), np.int64)
+    for sums, values in zip(changes, summands, strict=True):
+        np.add.at(sums, first, values)
+        np.subtract.at(sums, after, values)
+    return np.cumsum(changes, axis=1)[:, :-1]
 
 
-def _merged(histories: Sequence[HoldingHistory]) -> _Intervals:
-    rows = [history.lifetimes.intervals.rows for history in histories]
-    paths = [
-        single_chunk(history.lifetimes.intervals.paths(part)) for history, part in zip(histories, rows, strict=True)
-    ]
-    file = group_ids([pa.chunked_array(paths, pa.string())])
-    counts = [len(part) for part in rows]
-    history = np.repeat(np.arange(len(rows)), counts)
-    row = np.concatenate([np.arange(count) for count in counts])
-    begin = np.concatenate([part.column("first").to_numpy().astype(np.int64) for part in rows])
-    ends = [
-        np.minimum(part.column("last").to_numpy().astype(np.int64), len(item.lifetimes.versions))
-        for item, part in zip(histories, rows, strict=True)
-    ]
-    end = np.concatenate(ends)
-    sizes = [single_chunk(part.column("size_bytes")) for part in rows]
-    unknown = np.concatenate([size.is_null().to_numpy(zero_copy_only=False) for size in sizes])
-    size_bytes = np.concatenate([size.fill_null(0).to_numpy(zero_copy_only=False) for size in sizes])
-    order = np.lexsort((begin, history, file))
-    file, history, begin, end = file[order], history[order], begin[order], end[order]
-    span = int(end.max(initial=0)) + 1
-    base = (file * len(rows) + history) * span
-    reached = np.maximum.accumulate(base + end)
-    before = np.concatenate([[0], reached[:-1]]) - base if len(base) else base
-    # A path that is live twice at once, such as on two levels, is one file.
-    begin = np.minimum(np.maximum(begin, before), end)
-    return _Intervals(
-        file=file,
-        history=history,
-        row=row[order],
-        begin=begin,
-        end=end,
-        size_bytes=size_bytes[order],
-        is_size_unknown=unknown[order],
-    )
+def _columns(sums: Ints) -> Sums:
+    """Return columns of USAGE from number, size and number of unknown sizes, of all files and of live ones."""
+    result: dict[str, pa.Array] = {}
+    parts = (sums[:3], sums[3:], sums[:3] - sums[3:])
+    for (files, size_bytes), (number, size, unknown) in zip(_SUMS, parts, strict=True):
+        result |= {files: pa.array(number), size_bytes: pa.array(size, mask=unknown > 0)}
+    return result
+
+
+def read_held_files(history: History) -> HeldFiles:
+    """Return the files of a table. Reads the log of each branch once, as `lifetimes` does, and the tags."""
+    of_table = history.table_format.branches
+    detached = frozenset(of_table.detached_heads())
+    histories = [_holding(history, "older versions", "", 0)]
+    unread: list[str] = []
+    for name in (*of_table.names(), *sorted(detached)):
+        if name == history.branch_name:
+            continue
+        label = f"versions on no branch up to snapshot {name}" if name in detached else f"branch {name}"
+        start = histories[-1].start + len(histories[-1].lifetimes.versions)
+        try:
+            kind: HolderKind = "versions on no branch" if name in detached else "branches"
+            histories.append(_holding(history.on_branch(name), kind, label, start))
+        except UNREADABLE as error:
+            unread.append(Message(f"The files of {label} are unknown: ", without_period(error.message), "."))
+    for item in histories:
+        unread += [*item.lifetimes.unread_notes, *item.source.listing.unread]
+    tags, unknown = _tags(histories)
+    return HeldFiles(histories, tags, tuple(dict.fromkeys([*unread, *unknown])))
+
+
+def _holding(source: History, kind: HolderKind, label: str, start: int) -> HoldingHistory:
+    lifetimes, listing = source.lifetimes(), source.listing
+    existing = set(listing.reachable).difference(listing.without_files).intersection(lifetimes.versions)
+    versions = np.array(sorted(existing), np.int64)
+    return HoldingHistory(source=source, kind=kind, label=label, lifetimes=lifetimes, versions=versions, start=start)
+
+
+def _tags(histories: Sequence[HoldingHistory]) -> tuple[list[Holder], list[str]]:
+    """Return the tags as holders, the open history's first, and a sentence for each whose files are unknown.
+
+    A tag of the table may name a version of another branch. The tags that only a branch has are removed with it.
+    """
+    own, *others = histories
+    result: list[tuple[bool, int, Holder]] = []
+    unknown: list[str] = []
+    try:
+        own_tags = own.source.tags()
+    except UNREADABLE as error:
+        return [], [Message("The tags could not all be read: ", without_period(error.message), ".")]
+    for name, number in own_tags.items():
+        named = [(own, number)]
+        if number not in own.versions:
+            named = [(item, item.source.tags().get(name, -1)) for item in others]
+        history, version = next(((item, number) for item, number in named if number in item.versions), (None, number))
+        if history is None:
+            unknown.append(f"The files of tag {name} are unknown: its version {version} could not be read.")
+            continue
+        tag = Holder(kind="tags", label=f"tag {name}", version=version, positions=history.positions([version]))
+        result.append((history is not own, 0 if history is not own else version, tag))
+    return [tag for *_, tag in sorted(result, key=lambda item: (*item[:2], item[2].label))], unknown

@@ -1,33 +1,17 @@
 """`Usage`: who holds the bytes of a table, and what would be freed without some of them."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import partial
-from types import MappingProxyType
 
 import numpy as np
 import pyarrow as pa
 
-from snapshot_explorer.analysis.usage.beside import rows_beside
-from snapshot_explorer.analysis.usage.columns import by_column
 from snapshot_explorer.analysis.usage.costs import Price, checked_prices, with_costs
-from snapshot_explorer.analysis.usage.freeing import FreeingExpiry, expiry_that_frees, parse_size
-from snapshot_explorer.analysis.usage.groups import (
-    ONLY_OLDER,
-    Grouped,
-    by_commits,
-    by_holder,
-    by_partition,
-    by_size,
-    by_version,
-    summary_rows,
-)
-from snapshot_explorer.analysis.usage.holders import Holders, read_holders
-from snapshot_explorer.analysis.usage.over_time import over_time
-from snapshot_explorer.analysis.usage.removal import Removal, removal_of
+from snapshot_explorer.analysis.usage.freeing import FreeingExpiry, Removal, expiry_that_frees, parse_size, removal_of
+from snapshot_explorer.analysis.usage.groups import GROUPS, ONLY_OLDER, over_time, rows_beside, summary_rows
+from snapshot_explorer.analysis.usage.held_files import HeldFiles, read_held_files
 from snapshot_explorer.arrow.value_text import format_total_size
-from snapshot_explorer.core import frames
 from snapshot_explorer.core.errors import InvalidArgumentError
 from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.core.records import gaps_note
@@ -37,25 +21,11 @@ from snapshot_explorer.core.text import pluralize
 from snapshot_explorer.history import History
 from snapshot_explorer.results import Frame, non_empty_columns
 
-_GROUPS: MappingProxyType[str, tuple[str, Callable[[Holders], Grouped]]] = MappingProxyType(
-    {
-        "holder": ("holders", by_holder),
-        "version": ("versions", by_version),
-        "commit": ("commits", partial(by_commits, by="commit")),
-        "operation": ("operations", partial(by_commits, by="operation")),
-        "user": ("users", partial(by_commits, by="user")),
-        "day": ("days", partial(by_commits, by="day")),
-        "partition": ("partitions", by_partition),
-        "size": ("size classes", by_size),
-        "column": ("columns", by_column),
-        "time": ("versions", over_time),
-    }
-)
 _OF_READS = frozenset(
     ("version", "committed_at", "kind", "operation", "live_files", "live_bytes", "read_files", "read_bytes")
 )
 """The columns of USAGE_OVER_TIME that are drawn with conditions; others are left out for their number."""
-BY = tuple(_GROUPS)
+BY = tuple(GROUPS)
 """What usage can be grouped by."""
 
 
@@ -115,29 +85,24 @@ def usage_of(
     conditions = () if where is None else where if isinstance(where, list | tuple) else (where,)
     prices = checked_prices(price)
     needed = None if to_free is None else parse_size(to_free)
-    holders = read_holders(history)
-    files = holders.files
-    newest = int(files.plain[-1]) if len(files.plain) else None
-    noun, group = _GROUPS[by]
-    rows, unread = summary_rows(holders), holders.unread
+    files = read_held_files(history)
+    summary, unread = summary_rows(files), files.unread
     if everything:
-        beside, unread_beside = rows_beside(history, holders)
-        rows, unread = [*rows, *beside], (*unread, *unread_beside)
-    groups, unread_commits = over_time(holders, conditions) if by == "time" else group(holders)
-    unread = tuple(dict.fromkeys(unread))
-    summary = pa.Table.from_pylist(rows, frames.USAGE)
+        beside, unread_beside = rows_beside(files)
+        summary, unread = pa.concat_tables([summary, beside]), tuple(dict.fromkeys([*unread, *unread_beside]))
+    noun, group = GROUPS[by]
+    groups, unread_commits = over_time(files, conditions) if by == "time" else group(files)
+    title = f"Usage of {history.name}"
     return Usage(
         name=history.name,
-        version=newest,
+        version=int(files.plain[-1]) if len(files.plain) else None,
         by=by,
-        summary=_frame(summary, prices, title=f"Usage of {history.name}", noun="kinds of holders", unread=unread),
-        groups=_frame(
-            groups, prices, title=f"Usage of {history.name} by {by}", noun=noun, unread=(*unread, *unread_commits)
-        ),
-        removal=None if without is None else removal_of(history, holders, without),
+        summary=_frame(summary, prices, title=title, noun="kinds of holders", unread=unread),
+        groups=_frame(groups, prices, title=f"{title} by {by}", noun=noun, unread=(*unread, *unread_commits)),
+        removal=None if without is None else removal_of(files, without),
         expiry=None if needed is None else expiry_that_frees(history, needed, len(files.plain)),
         unread=unread,
-        notes=tuple(_notes(history, holders, by=by, everything=everything)),
+        notes=tuple(_notes(history, files, by=by, everything=everything)),
     )
 
 
@@ -157,7 +122,7 @@ def _frame(rows: pa.Table, prices: Mapping[str, float], *, title: str, noun: str
     return Frame(rows, title=title, noun=noun, drawn=shown, notes=unread)
 
 
-def _notes(history: History, holders: Holders, *, by: str, everything: bool) -> list[str]:
+def _notes(history: History, files: HeldFiles, *, by: str, everything: bool) -> list[str]:
     """Return what was not counted, and what was not looked at."""
     changelogs = "" if history.table_format.changelogs is None else "changelogs, "
     notes = [
@@ -166,11 +131,11 @@ def _notes(history: History, holders: Holders, *, by: str, everything: bool) -> 
         else "Data files are counted, from metadata. Not counted: metadata, deletion vectors, delete files, "
         f"{changelogs}orphaned files."
     ]
-    if holders.unread:
+    if files.unread:
         notes.append("What would be freed is unknown, because not everything that may hold files could be read.")
     if by == "column":
         notes.append("Columns are counted from the footers of the newest version's files.")
-    notes += gaps_note(holders.files.histories[0].lifetimes.gaps, "files that only they had are not counted")
+    notes += gaps_note(files.histories[0].lifetimes.gaps, "files that only they had are not counted")
     missing = history.open_branch.readability.missing
     if missing is None:
         which = "other files" if by == "column" else "the files"
@@ -181,7 +146,7 @@ def _notes(history: History, holders: Holders, *, by: str, everything: bool) -> 
         notes.append(
             f"{pluralize(len(missing), 'file')} {was} missing, or {lacking}, when the table was verified; counted too."
         )
-    unknown = int(np.count_nonzero(holders.files.is_size_unknown & holders.files.counted))
+    unknown = int(np.count_nonzero(files.is_size_unknown & files.counted))
     if unknown:
         notes.append(f"The size of {pluralize(unknown, 'file')} is not recorded, or recorded with several values.")
     return notes

@@ -1,7 +1,6 @@
 """What is drawn of usage: what holds the bytes, what could be freed, and what was not counted."""
 
-from snapshot_explorer.analysis.usage.freeing import FreeingExpiry
-from snapshot_explorer.analysis.usage.removal import Removal
+from snapshot_explorer.analysis.usage.freeing import FreeingExpiry, Removal
 from snapshot_explorer.analysis.usage.report import Usage
 from snapshot_explorer.core.hints import Message
 from snapshot_explorer.core.records import runs_of, runs_text
