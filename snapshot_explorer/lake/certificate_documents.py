@@ -103,9 +103,10 @@ def check_signature(
     content = _content(public_key)
     try:
         known = serialization.load_pem_public_key(content)
+        own = known.public_bytes(serialization.Encoding.Raw, serialization.PublicFormat.Raw)
     except ValueError as error:
-        raise InvalidArgumentError(f"{os.fspath(public_key)} is not a public key in PEM.") from error
-    if known.public_bytes(serialization.Encoding.Raw, serialization.PublicFormat.Raw) != raw:
+        raise InvalidArgumentError(f"{os.fspath(public_key)} is not a public key of Ed25519 in PEM.") from error
+    if own != raw:
         raise InvalidArgumentError(f"{os.fspath(path)} is signed with another key than {os.fspath(public_key)}.")
     return f"It is signed with {os.fspath(public_key)}."
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from snapshot_explorer.table import Table
 
-_GONE = (ABSENT, NO_COLUMN)
+_KNOWN = (FOUND, ABSENT, NO_COLUMN)
 
 
 @reports_lacking_resources
@@ -77,13 +77,11 @@ def _compared(
 ) -> dict[str, object]:
     """Return the row of CERTIFICATE_CHECK of a table."""
     then, now = (row and row["outcome"] for row in (before, after))
-    known = [outcome for outcome in (then, now) if outcome in (FOUND, *_GONE)]
-    holds = None if len(known) < 2 else (known[0] in _GONE) == (known[1] in _GONE)  # noqa: PLR2004 - both
     return {
         "name": name,
         "outcome": then,
         "outcome_now": now,
-        "holds": holds,
+        "holds": (then == FOUND) == (now == FOUND) if then in _KNOWN and now in _KNOWN else None,
         "change": _change(before, after, table),
         "version": before and before["newest_version"],
         "version_now": after and after["newest_version"],

@@ -7,14 +7,13 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from threading import Semaphore
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from snapshot_explorer.analysis.checks import matches
 from snapshot_explorer.analysis.given import read_plain_file
-from snapshot_explorer.analysis.repair import ErasureStatements, RepairRequest, erasure_statements
+from snapshot_explorer.analysis.repair import ErasureStatements, erasure_statements
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.core import frames
 from snapshot_explorer.core.errors import UNREADABLE, InvalidArgumentError, SnapshotExplorerError
@@ -69,11 +68,6 @@ class _Traced:
     """Tables whose files with matching rows this one names, too."""
 
     @property
-    def is_found(self) -> bool:
-        """Whether a version, a data file or another file has matching rows."""
-        return bool(self.unnamed_with_rows or (self.trace is not None and self.trace.is_found))
-
-    @property
     def unnamed_with_rows(self) -> int:
         """The number of files with matching rows that no version names."""
         return sum(bool(row["rows"]) for row in self.unnamed)
@@ -81,22 +75,25 @@ class _Traced:
     @property
     def outcome(self) -> str:
         """A word of OUTCOMES."""
-        if self.is_found:
+        if self.unnamed_with_rows or (self.trace is not None and self.trace.is_found):
             return FOUND
         if self.open_questions or self.shares_with:
             return UNKNOWN
         return NO_COLUMN if self.condition is None else ABSENT
 
+    def leave_open(self, what: str, error: SnapshotExplorerError) -> None:
+        """Add what was not examined, and why."""
+        self.open_questions.append(f"{what}: {without_period(str(error))}.")
+
     def row(self) -> dict[str, object]:
         """Return the row of LAKE_TRACE."""
         trace, table = self.trace, self.table
-        versions = [version for _, version in trace.traced_versions if version.rows] if trace else []
         none = 0 if self.outcome == NO_COLUMN else None
         return {
             "name": self.name,
             "outcome": self.outcome,
             "condition": self.condition,
-            "versions": len(versions) if trace else none,
+            "versions": sum(bool(version.rows) for _, version in trace.traced_versions) if trace else none,
             "stored_files": trace.stored_files if trace else none,
             "unnamed_files": self.unnamed_with_rows if trace else None,
             "shares_with": self.shares_with or None,
@@ -127,35 +124,29 @@ class LakeTrace(Shown):
             limit=len(rows),
         )
         """LAKE_TRACE: every table, those with matching rows first, then those that could not be examined whole."""
-        self.files = Frame(
-            pa.Table.from_pylist(
-                [{"name": item.name, **row} for item in traced for row in item.unnamed], frames.LAKE_TRACED_FILES
-            ),
-            title="Files that no version names",
-            noun="files",
-        )
+        unnamed = [{"name": item.name, **row} for item in traced for row in item.unnamed]
+        files = pa.Table.from_pylist(unnamed, frames.LAKE_TRACED_FILES)
+        self.files = Frame(files, title="Files that no version names", noun="files")
         """LAKE_TRACED_FILES: every file that no version of its table names, and may have rows."""
         self.traces: Mapping[str, Trace] = {item.name: item.trace for item in traced if item.trace is not None}
         """The result of `Table.trace` for each table that was traced, by name."""
         self.opened: Mapping[str, Table] = {item.name: item.table for item in traced if item.table is not None}
         """The tables that could be opened, by name."""
-        formats = {item.table.format: history_of(item.table).format for item in traced if item.table is not None}
-        unsearched = [
-            f"in {one.title} tables {text}"
-            for _, one in sorted(formats.items())
-            if (text := one.maintenance.unsearched_values)
-        ]
+        unsearched = {
+            f"in {table_format.title} tables {table_format.maintenance.unsearched_values}"
+            for table_format in (history_of(table).format for table in self.opened.values())
+            if table_format.maintenance.unsearched_values
+        }
         self.notes = (
-            f"Not looked at: {'; '.join([*unsearched, 'copies outside of this lake'])}.",
+            f"Not looked at: {'; '.join([*sorted(unsearched), 'copies outside of this lake'])}.",
             (
                 "Files that no version names are read in tables that have the columns now. Where these have other "
                 "names, columns={TABLE: NAME} says which."
             ),
         )
         """Sentences on what is never looked at."""
-        self.is_complete = UNKNOWN not in rows["outcome"].to_pylist() and not any(
-            item.open_questions for item in traced
-        )
+        open_questions = any(item.open_questions for item in traced)
+        self.is_complete = UNKNOWN not in rows["outcome"].to_pylist() and not open_questions
         """Whether every table was examined whole, apart from `notes`."""
 
     @property
@@ -237,22 +228,13 @@ class LakeTrace(Shown):
                 notes.append(f"{name} may have such rows: not everything of it could be examined.")
             if row["outcome"] != FOUND or trace is None:
                 continue
-            now = trace.source.format.version(row["newest_version"])
-            request = RepairRequest(
-                source=trace.source,
-                now=now,
-                then=now,
-                undone=None,
-                where=None,
-                key=None,
-                engine_name=own_names.get(name),
-            )
             try:
-                statements[name], is_assumed = erasure_statements(request, trace)
+                statements[name], is_assumed = erasure_statements(trace, row["newest_version"], own_names.get(name))
             except SnapshotExplorerError as error:
                 notes.append(Message(f"No statements for {name}: ", error))
                 continue
-            engines[name] = "DuckDB, with the catalog as lake" if request.format.repairs is None else "Spark SQL"
+            is_spark = trace.source.format.repairs is not None
+            engines[name] = "Spark SQL" if is_spark else "DuckDB, with the catalog as lake"
             assumed += [name] if is_assumed else []
         if assumed:
             named = "write yours in their place, or call statements(names={'orders': 'shop.orders'})"
@@ -301,18 +283,18 @@ def trace_tables(name: str, tables: Sequence[LakeTable], where: str, columns: Co
     if not names:
         raise InvalidArgumentError(f"The condition {where!r} names no column. Name one, such as customer_id = 42.")
     own_columns = _own_columns(columns, names, name, [table.name for table in tables])
-    at, turns = datetime.now(UTC), Semaphore(_AT_ONCE)
+    at = datetime.now(UTC)
 
     def work(entry: LakeTable) -> _Traced:
-        with turns:
-            return _traced(entry, with_names(where, own_columns[entry.name]))
+        return _traced(entry, with_names(where, own_columns[entry.name]))
 
-    traced = [
-        _Traced(name=entry.name, open_questions=[f"It could not be read: {without_period(str(result))}."])
-        if isinstance(result, SnapshotExplorerError)
-        else result
-        for entry, result in concurrently(tables, work, what="Tracing rows")
-    ]
+    traced = []
+    for entry, result in concurrently(tables, work, what="Tracing rows", threads=_AT_ONCE):
+        if isinstance(result, SnapshotExplorerError):
+            traced.append(_Traced(name=entry.name))
+            traced[-1].leave_open("It could not be read", result)
+        else:
+            traced.append(result)
     _add_shared(traced)
     return LakeTrace(traced, lake=name, where=where, columns=columns, at=at)
 
@@ -359,7 +341,7 @@ def _traced(entry: LakeTable, where: str) -> _Traced:
     names, schema = condition_names(where), table.current.arrow_schema
     lacking = sorted(name for name in names if find_column(name, schema) is None)
     if lacking:
-        having = list(_versions_with(history_of(table), names, result.open_questions))
+        having = list(_versions_with(names, history_of(table), result))
         if having:
             result.open_questions.append(
                 f"Its newest version has no column {lacking[0]}, but columns of the condition are in "
@@ -379,20 +361,18 @@ def _traced(entry: LakeTable, where: str) -> _Traced:
     return result
 
 
-def _versions_with(past: History, names: frozenset[str], open_questions: list[str]) -> Iterator[str]:
+def _versions_with(names: frozenset[str], past: History, result: _Traced) -> Iterator[str]:
     """Yield which versions of each branch have a column of one of these names, in words."""
     folded = {name.lower() for name in names}
     branches = past.format.branches
     for branch in (None, *branches.names(), *branches.detached_heads()):
+        where = "" if branch is None else f" of {branch}"
         try:
             own = past if branch is None else past.on_branch(branch)
             numbers = own.listing.reachable
             schemas = own.schemas(numbers)
         except SnapshotExplorerError as error:
-            where = "" if branch is None else f" of {branch}"
-            open_questions.append(
-                f"The columns of its versions{where} could not be read: {without_period(str(error))}."
-            )
+            result.leave_open(f"The columns of its versions{where} could not be read", error)
             continue
         having = [
             number
@@ -400,7 +380,7 @@ def _versions_with(past: History, names: frozenset[str], open_questions: list[st
             if not folded.isdisjoint(column.name.lower() for column in schema.columns)
         ]
         if having:
-            yield f"{runs_text(runs_of(having))}{'' if branch is None else f' of {branch}'}"
+            yield f"{runs_text(runs_of(having))}{where}"
 
 
 def _read_unnamed(table: Table, where: str, names: frozenset[str], result: _Traced) -> None:
@@ -409,7 +389,7 @@ def _read_unnamed(table: Table, where: str, names: frozenset[str], result: _Trac
     try:
         orphans, is_stable = table.orphans("0d"), _has_stable_names(past, names)
     except SnapshotExplorerError as error:
-        result.open_questions.append(f"Files that no version names were not read: {without_period(str(error))}.")
+        result.leave_open("Files that no version names were not read", error)
         return
     result.open_questions += map(str, orphans.unread)
     for row in orphans.files.to_arrow().select(["path", "kind", "size_bytes"]).to_pylist():
@@ -459,7 +439,7 @@ def _add_shared(traced: Sequence[_Traced]) -> None:
             try:
                 lifetimes = item.table.lifetimes()
             except SnapshotExplorerError as error:
-                item.open_questions.append(f"Its files could not be listed: {without_period(str(error))}.")
+                item.leave_open("Its files could not be listed", error)
                 continue
             item.open_questions += map(str, lifetimes.unread_notes)
             addresses = _addresses(item.table, lifetimes.recorded()["path"].to_pylist())

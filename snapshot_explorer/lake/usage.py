@@ -25,8 +25,7 @@ def usage_row(table: Table) -> dict[str, object]:
     row: dict[str, object] = {"version": usage.version, "unread": " ".join(usage.unread) or None}
     summary = usage.summary.to_arrow()
     for column in ("files", "size_bytes", "live_files", "live_bytes", "held_files", "held_bytes"):
-        values = summary[column]
-        row[column] = None if values.null_count else pc.sum(values, min_count=0).as_py()
+        row[column] = pc.sum(summary[column], skip_nulls=False, min_count=0).as_py()
     return row
 
 

@@ -503,6 +503,11 @@ def test_a_signature_is_that_of_the_key_and_of_the_content(lake_of_three, tmp_pa
     assert "whose that is was not checked" in verify_certificate(path).notes[1]
     with pytest.raises(errors.InvalidArgumentError, match="is signed with another key"):
         verify_certificate(path, public_key=files["theirs"][1])
+    rsa = pytest.importorskip("cryptography.hazmat.primitives.asymmetric.rsa").generate_private_key(65537, 2048)
+    other = tmp_path / "rsa.pub"
+    other.write_bytes(rsa.public_key().public_bytes(pem, serialization.PublicFormat.SubjectPublicKeyInfo))
+    with pytest.raises(errors.InvalidArgumentError, match=r"rsa\.pub is not a public key of Ed25519 in PEM"):
+        verify_certificate(path, public_key=other)
     document = json.loads(path.read_text())
     document["signature"]["value"] = document["signature"]["public_key"]
     path.write_text(json.dumps(document))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from snapshot_explorer.analysis.repair.request import check_texts, name_in_engine, with_settings
+from snapshot_explorer.analysis.repair.request import RepairRequest, check_texts, name_in_engine, with_settings
 from snapshot_explorer.analysis.repair.spark_sql import (
     join_items,
     qualified_name,
@@ -22,7 +22,6 @@ from snapshot_explorer.engines.duckdb_ast import quote_identifier
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from snapshot_explorer.analysis.repair.request import RepairRequest
     from snapshot_explorer.analysis.rows import Trace
 
 
@@ -42,12 +41,18 @@ class ErasureStatements(Shown):
     """Tables without statements, and what to read before others are run, a sentence or two each."""
 
 
-def erasure_statements(request: RepairRequest, trace: Trace) -> tuple[tuple[str, ...], bool]:
+def erasure_statements(trace: Trace, version: int, engine_name: str | None) -> tuple[tuple[str, ...], bool]:
     """Return the statements that erase the rows of a trace, in order, and whether the table's name is only assumed.
+
+    Args:
+        version: The newest version.
+        engine_name: The table's name in the engine; None for the default.
 
     Raises:
         UnsupportedFeatureError: No statements are written for the format, its condition or its name.
     """
+    now = trace.source.format.version(version)
+    request = RepairRequest(source=trace.source, now=now, then=now, engine_name=engine_name)
     erasure = request.format.maintenance.erasure
     if erasure is None:
         raise UnsupportedFeatureError(f"No statements are written for {request.format.title} tables.")

@@ -44,11 +44,11 @@ class RepairRequest:
     """The newest version."""
     then: TableVersion
     """The version whose rows are put back; for a commit that is undone, the version before it."""
-    undone: TableVersion | None
+    undone: TableVersion | None = None
     """The commit that is undone, and no later one; None if all changes since `then` are undone."""
-    where: str | None
-    key: Sequence[str] | str | None
-    engine_name: str | None
+    where: str | None = None
+    key: Sequence[str] | str | None = None
+    engine_name: str | None = None
     """The table's name in the engine; None for the default."""
     retention: Callable[[], Retention] | None = None
     """Returns the effect of the table's own retention settings; None if no earlier version is read."""

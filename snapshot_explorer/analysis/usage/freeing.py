@@ -5,6 +5,7 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import compress
 from operator import itemgetter
 
 import numpy as np
@@ -75,7 +76,7 @@ def removal_of(files: HeldFiles, without: RefLike | Sequence[RefLike]) -> Remova
     title = f"Files of {history.name} that nothing else holds"
     return Removal(
         versions=tuple(versions.tolist()),
-        others=tuple(item.label for item, gone in zip(files.named, chosen[len(files.plain) :], strict=True) if gone),
+        others=tuple(compress(files.labels, chosen[len(files.plain) :])),
         freed=Frame(rows, title=title, noun="files", drawn=non_empty_columns(rows)),
         freed_files=None if files.unread else sums["files"][0].as_py(),
         freed_bytes=None if files.unread else sums["size_bytes"][0].as_py(),
@@ -98,11 +99,10 @@ def _named_number(files: HeldFiles, ref: Tag | OfBranch) -> int:
             f"{ref} is a version. Remove a tag or branch as a whole, or a version by its number."
         )
     label = f"{'tag' if isinstance(ref, Tag) else 'branch'} {ref.name}"
-    labels = [item.label for item in files.named]
-    if label not in labels:
-        known = ", ".join(labels[:20]) or "none"
+    if label not in files.labels:
+        known = ", ".join(files.labels[:20]) or "none"
         raise SnapshotNotFoundError(f"There is no {label} beside the open branch. Tags and branches: {known}.")
-    return len(files.plain) + labels.index(label)
+    return len(files.plain) + files.labels.index(label)
 
 
 def _freed_rows(files: HeldFiles, freed: Mask) -> pa.Table:

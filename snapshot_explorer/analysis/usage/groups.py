@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
+from itertools import pairwise
 from typing import get_args
 
 import numpy as np
@@ -33,15 +34,8 @@ from snapshot_explorer.storage.same_files import match_files
 ONLY_OLDER = "only older versions"
 _OLDER_THAN = "3d"
 _KINDS = {"data": "other data files", "deletes": "delete files"}
-_MB = 1_000_000
-_CLASSES = (
-    (1 * _MB, "below 1 MB"),
-    (8 * _MB, "1 MB to 8 MB"),
-    (32 * _MB, "8 MB to 32 MB"),
-    (128 * _MB, "32 MB to 128 MB"),
-    (512 * _MB, "128 MB to 512 MB"),
-)
-_LARGEST = "512 MB and more"
+_SIZES = (1, 8, 32, 128, 512)
+"""The bounds of the size classes, in MB."""
 _LABELS = pa.schema([frames.USAGE.field(name) for name in ("group", "version", "committed_at")])
 _LARGEST_FIRST = (("size_bytes", "descending"), ("group", "ascending"))
 
@@ -101,17 +95,24 @@ def _by_holder(files: HeldFiles) -> Grouped:
     older = files.holder_count(is_older)
     only_older = files.sums_of([(older > 0) & (older == files.holder_counts)])
     alone = _exclusive(files, files.sums_by(files.only_holder, len(files.kinds)))
-    positions = [None if item.version is None else int(item.positions[0]) for item in files.named]
-    named = {
-        "group": [item.label for item in files.named],
-        "version": [item.version for item in files.named],
-        "committed_at": files.committed_at.take(pa.array(positions, pa.int64())),
-        **files.sums_of_named(),
-        **{name: column[len(files.plain) :] for name, column in alone.items()},
-    }
-    newest = {"group": ["newest version"], **files.sums_of([files.is_live])}
-    of_older = {"group": ["older versions"], **files.sums_of([older > 0]), **_exclusive(files, only_older)}
-    return pa.concat_tables([frames.table_of(frames.USAGE, columns) for columns in (newest, of_older, named)]), ()
+    at_tags, first, last = files.tag_positions, len(files.plain), len(files.plain) + len(files.tags)
+    parts: list[dict[str, object]] = [
+        {"group": ["newest version"], **files.sums_of([files.is_live])},
+        {"group": ["older versions"], **files.sums_of([older > 0]), **_exclusive(files, only_older)},
+        {
+            "group": files.labels[: len(files.tags)],
+            "version": [tag.version for tag in files.tags],
+            "committed_at": files.committed_at.take(pa.array(at_tags)),
+            **files.sums_at(at_tags),
+            **{name: column[first:last] for name, column in alone.items()},
+        },
+        {
+            "group": files.labels[len(files.tags) :],
+            **files.sums_of(files.held_by_others),
+            **{name: column[last:] for name, column in alone.items()},
+        },
+    ]
+    return pa.concat_tables([frames.table_of(frames.USAGE, columns) for columns in parts]), ()
 
 
 def _exclusive(files: HeldFiles, sums: Sums) -> Sums:
@@ -124,9 +125,8 @@ def _by_version(files: HeldFiles) -> Grouped:
     versions = files.histories[0].versions[::-1]
     positions = files.histories[0].positions(versions)
     tags: dict[int, list[str]] = {}
-    for item in files.named:
-        if item.version is not None:
-            tags.setdefault(int(item.positions[0]), []).append(item.label)
+    for tag in files.tags:
+        tags.setdefault(tag.position, []).append(tag.label)
     # The newest version is not removed, and a version that only a tag keeps goes with the tag.
     is_removable = np.isin(versions, files.plain[:-1])
     numbers = pa.array(np.searchsorted(files.plain, versions), mask=~is_removable)
@@ -189,9 +189,10 @@ def _partition_labels(history: HoldingHistory, rows: pa.Table) -> Grouped:
 
 def _by_size(files: HeldFiles) -> Grouped:
     """Return USAGE of the files by size class, the smallest first; null for files of unknown size."""
-    index = np.searchsorted([bound for bound, _ in _CLASSES], files.size_bytes, side="right")
-    groups = np.where(files.is_size_unknown, len(_CLASSES) + 1, index)
-    names = [*(name for _, name in _CLASSES), _LARGEST, None]
+    between = [f"{lower} MB to {upper} MB" for lower, upper in pairwise(_SIZES)]
+    names = [f"below {_SIZES[0]} MB", *between, f"{_SIZES[-1]} MB and more", None]
+    index = np.searchsorted(np.array(_SIZES) * 1_000_000, files.size_bytes, side="right")
+    groups = np.where(files.is_size_unknown, len(names) - 1, index)
     rows = frames.table_of(frames.USAGE, {"group": names, **files.sums_by(groups, len(names))})
     return rows.filter(pc.greater(rows["files"], 0)), ()
 

@@ -50,23 +50,24 @@ class HoldingHistory:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Holder:
-    """A tag, or all versions of a history beside the open one."""
+class HoldingTag:
+    """A tag that holds files."""
 
-    kind: HolderKind
     label: str
-    version: int | None = None
-    """The version of a tag; None for a history."""
-    positions: Ints
+    """Its name as a holder, such as `tag v1`."""
+    version: int
+    position: int
 
 
 class HeldFiles:
     """Each data file once, with what holds it. The arrays have a value per file; see `counted`.
 
-    Holders have numbers: first the versions of the open history that exist by themselves, not only by a tag.
+    Holders have numbers: the versions of the open history that exist by themselves, not only by a tag; tags; histories.
     """
 
-    def __init__(self, histories: Sequence[HoldingHistory], tags: Sequence[Holder], unread: tuple[str, ...]) -> None:
+    def __init__(
+        self, histories: Sequence[HoldingHistory], tags: Sequence[HoldingTag], unread: tuple[str, ...]
+    ) -> None:
         """Count what holds each file.
 
         Args:
@@ -74,23 +75,25 @@ class HeldFiles:
             tags: The tags whose files are known.
             unread: What could not be read and may hold files, a sentence each.
         """
-        own, *others = self.histories = tuple(histories)
+        own, *others = histories
+        self.histories, self.tags = histories, tags
         self.unread = unread
         """With any, nothing is known to be held only once."""
         first = own.source.listing.first_unexpired
         self.plain: Ints = own.versions if first is None else own.versions[own.versions >= first]
         """The versions among the holders, ascending."""
-        whole = [Holder(kind=item.kind, label=item.label, positions=item.positions(item.versions)) for item in others]
-        self.named: Sequence[Holder] = (*tags, *whole)
-        """The other holders, tags first."""
-        self.kinds = np.array([own.kind] * len(self.plain) + [item.kind for item in self.named], np.str_)
+        self.labels = [*(tag.label for tag in tags), *(item.label for item in others)]
+        """The names of the other holders."""
+        kinds = [own.kind] * len(self.plain) + ["tags"] * len(tags) + [item.kind for item in others]
+        self.kinds = np.array(kinds, np.str_)
         """The kind of each holder."""
         self.committed_at: pa.Array = pa.concat_arrays([item.lifetimes.committed_at for item in histories])
         """The commit time at each position."""
         self._read_intervals()
-        self._single = np.concatenate([own.positions(self.plain), *(item.positions for item in tags)])
-        self.whole = {len(self._single) + index: self._held_at(item.positions) for index, item in enumerate(whole)}
-        """Which files each history beside the open one has, by its number as a holder."""
+        self.tag_positions: Ints = np.array([item.position for item in tags], np.int64)
+        self._single = np.concatenate([own.positions(self.plain), self.tag_positions])
+        self.held_by_others = [self._held_at(item.positions(item.versions)) for item in others]
+        """Which files each history beside the open one has."""
         self.holder_counts, numbers = self._count_holders(np.ones(len(self.kinds), np.bool_))
         self.only_holder: Ints = np.where(self.holder_counts == 1, numbers, -1)
         """The number of the only holder of each file; -1 for a file that has several, or none."""
@@ -144,7 +147,7 @@ class HeldFiles:
         first, after = self._ranges(self._single[numbers])
         sums = np.concatenate([[0], np.cumsum(numbers)])
         count, total = (np.add.reduceat(part, self._origin) for part in (after - first, sums[after] - sums[first]))
-        for number, held in self.whole.items():
+        for number, held in enumerate(self.held_by_others, len(self._single)):
             if chosen[number]:
                 count += held
                 total += number * held
@@ -194,11 +197,6 @@ class HeldFiles:
         for index, mask in enumerate(masks):
             result[:, index] = self._summands @ mask
         return _columns(result)
-
-    def sums_of_named(self) -> Sums:
-        """Return what each named holder has."""
-        tags, whole = self.sums_at(self._single[len(self.plain) :]), self.sums_of(list(self.whole.values()))
-        return {name: pa.concat_arrays([column, whole[name]]) for name, column in tags.items()}
 
     def origins(self, history: int, chosen: Mask) -> tuple[Ints, pa.Table]:
         """Return the chosen files that are first found in a history, and the rows of its intervals that have them."""
@@ -257,26 +255,29 @@ def _holding(source: History, kind: HolderKind, label: str, start: int) -> Holdi
     return HoldingHistory(source=source, kind=kind, label=label, lifetimes=lifetimes, versions=versions, start=start)
 
 
-def _tags(histories: Sequence[HoldingHistory]) -> tuple[list[Holder], list[str]]:
+def _tags(histories: Sequence[HoldingHistory]) -> tuple[list[HoldingTag], list[str]]:
     """Return the tags as holders, the open history's first, and a sentence for each whose files are unknown.
 
     A tag of the table may name a version of another branch. The tags that only a branch has are removed with it.
     """
     own, *others = histories
-    result: list[tuple[bool, int, Holder]] = []
+    result: list[HoldingTag] = []
     unknown: list[str] = []
     try:
-        own_tags = own.source.tags()
+        tags = own.source.tags()
     except UNREADABLE as error:
         return [], [Message("The tags could not all be read: ", without_period(error.message), ".")]
-    for name, number in own_tags.items():
-        named = [(own, number)]
+    for name, number in tags.items():
+        candidates = [(own, number)]
         if number not in own.versions:
-            named = [(item, item.source.tags().get(name, -1)) for item in others]
-        history, version = next(((item, number) for item, number in named if number in item.versions), (None, number))
-        if history is None:
-            unknown.append(f"The files of tag {name} are unknown: its version {version} could not be read.")
-            continue
-        tag = Holder(kind="tags", label=f"tag {name}", version=version, positions=history.positions([version]))
-        result.append((history is not own, 0 if history is not own else version, tag))
-    return [tag for *_, tag in sorted(result, key=lambda item: (*item[:2], item[2].label))], unknown
+            candidates = [(item, item.source.tags().get(name, -1)) for item in others]
+        held = [
+            HoldingTag(label=f"tag {name}", version=version, position=int(item.positions([version])[0]))
+            for item, version in candidates
+            if version in item.versions
+        ]
+        result += held[:1]
+        if not held:
+            unknown.append(f"The files of tag {name} are unknown: its version {number} could not be read.")
+    first_other = len(own.lifetimes.versions)
+    return sorted(result, key=lambda tag: (min(tag.position, first_other), tag.label)), unknown

@@ -43,9 +43,8 @@ def _removal_parts(removal: Removal) -> list[Part]:
     what = f"Without {', '.join(names) or 'nothing'}"
     if removal.freed_files is None:
         return [Line(f"{what}: unknown.")]
+    if not removal.freed_files:
+        return [Line(f"{what}, something holds every file.")]
     size = "of unknown size" if removal.freed_bytes is None else format_size(removal.freed_bytes)
-    verb = "nothing holds" if removal.freed_files else "something holds"
-    count = pluralize(removal.freed_files, "file") if removal.freed_files else "every file"
-    sized = f", {size}" if removal.freed_files else ""
-    parts: list[Part] = [Line(f"{what}, {verb} {count}{sized}.")]
-    return [*parts, *(drawing_of(removal.freed).parts if removal.freed_files else ())]
+    files = pluralize(removal.freed_files, "file")
+    return [Line(f"{what}, nothing holds {files}, {size}."), *drawing_of(removal.freed).parts]
