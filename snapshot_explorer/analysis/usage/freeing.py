@@ -5,6 +5,7 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from decimal import Decimal
 from itertools import compress
 from operator import itemgetter
 
@@ -18,14 +19,13 @@ from snapshot_explorer.core import frames
 from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotNotFoundError, UnsupportedFeatureError
 from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.core.progress import step
-from snapshot_explorer.core.refs import OfBranch, RefLike, Tag, parse_range, parse_ref
+from snapshot_explorer.core.refs import OfBranch, RefLike, Tag, parse_ref
 from snapshot_explorer.core.refs.records import brief_repr
 from snapshot_explorer.history import History
 from snapshot_explorer.results import Frame, non_empty_columns
 
 _QUOTED = re.compile(r'"(?:[^"]|"")*"')
 _SIZE = re.compile(r"\s*(\d{1,18}(?:\.\d{1,9})?)\s*([kmgtp]?)b?\s*", re.ASCII | re.IGNORECASE)
-_POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
 _RULES: tuple[Mapping[str, str], ...] = ({"keep": "0d"}, {})
 """Arguments beside `keep_last`: versions are kept for no age, in formats that have an age and a number at once."""
 
@@ -57,7 +57,7 @@ def removal_of(files: HeldFiles, without: RefLike | Sequence[RefLike]) -> Remova
     chosen = np.zeros(len(files.kinds), np.bool_)
     for ref in without if isinstance(without, Sequence) and not isinstance(without, str) else [without]:
         if isinstance(ref, str) and ".." in _QUOTED.sub("", ref):
-            chosen[np.flatnonzero(np.isin(files.plain, list(history.between(parse_range(ref)))))] = True
+            chosen[np.flatnonzero(np.isin(files.plain, list(history.between(ref))))] = True
             continue
         parsed = parse_ref(ref, tags=history.tags, branches=history.branch_names)
         if isinstance(parsed, Tag | OfBranch):
@@ -200,9 +200,7 @@ def parse_size(value: object) -> int:
     """Return a number of bytes, from a number or text in decimal units, such as `1.5 GB`."""
     match = _SIZE.fullmatch(value) if isinstance(value, str) else None
     if match is not None:
-        number, decimals = (*match[1].split("."), "")[:2]
-        power = 3 * _POWERS[match[2].lower()]
-        return int(int(number + decimals) * 10**power // 10 ** len(decimals))
+        return int(Decimal(match[1]) * 1000 ** ("", *"kmgtp").index(match[2].lower()))
     if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
         return value
     raise InvalidArgumentError(

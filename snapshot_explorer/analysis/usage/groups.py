@@ -1,5 +1,6 @@
 """The groups of `Table.usage`: by holder and version, over time, and by attributes of the commits that added files."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
@@ -11,7 +12,6 @@ import pyarrow as pa
 
 from snapshot_explorer.analysis.retention import find_orphans
 from snapshot_explorer.analysis.row_history.affected_versions import affected_versions
-from snapshot_explorer.analysis.usage.columns import by_column
 from snapshot_explorer.analysis.usage.held_files import (
     Grouped,
     HeldFiles,
@@ -24,9 +24,13 @@ from snapshot_explorer.analysis.usage.held_files import (
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.group_ids import group_ids
 from snapshot_explorer.core import frames
-from snapshot_explorer.core.errors import InvalidArgumentError
+from snapshot_explorer.core.errors import InvalidArgumentError, ResourceError, SnapshotExplorerError
+from snapshot_explorer.core.hints import Message, without_period
+from snapshot_explorer.core.progress import step
 from snapshot_explorer.core.records import MAINTENANCE_KINDS
+from snapshot_explorer.core.text import pluralize
 from snapshot_explorer.engines.conditions import parse_condition
+from snapshot_explorer.formats.file_checks import CheckedFile, FileCheck, RecordedFile
 from snapshot_explorer.formats.unread_versions import unread_notes
 from snapshot_explorer.history import History
 from snapshot_explorer.storage.same_files import match_files
@@ -38,6 +42,12 @@ _SIZES = (1, 8, 32, 128, 512)
 """The bounds of the size classes, in MB."""
 _LABELS = pa.schema([frames.USAGE.field(name) for name in ("group", "version", "committed_at")])
 _LARGEST_FIRST = (("size_bytes", "descending"), ("group", "ascending"))
+
+_AT_ONCE = 512
+"""Files whose columns are in memory at the same time."""
+_COLUMN, _ONLY_FILES, _REST, _NOT_CHECKED = _PARTS = ("column", "only in files", "rest of the files", "not checked")
+_Part = tuple[str, str | None]
+"""What the bytes are, and the name of the column."""
 
 
 def summary_rows(files: HeldFiles) -> pa.Table:
@@ -286,6 +296,67 @@ def _read_files(source: History, where: Sequence[str], versions: Ints) -> dict[s
     return {"read_files": pa.array(sums[0]), "read_bytes": pa.array(sums[1], mask=sums[2] > 0)}
 
 
+def _by_column(held: HeldFiles) -> Grouped:
+    """Return USAGE_BY_COLUMN of the newest version, and a sentence on files that were not checked.
+
+    Reads the footer of each live data file, of an ORC file also the footer of each stripe.
+    """
+    source = held.histories[0].source.with_newest_state(is_newest_state=True)
+    version = source.format.version(int(held.plain[-1]) if len(held.plain) else None)
+    numbers: Counter[_Part] = Counter({(_COLUMN, name): 0 for name in version.arrow_schema.names})
+    sizes: Counter[_Part] = Counter()
+    unsized: set[_Part] = set()
+    first = ""
+    files = version.files().select(["path", "size_bytes", "rows", "schema_id"])
+    names = {item.id: name for name, item in version.field_ids.items()}
+    read = partial(_read_columns, source.table_format.maintenance.file_check())
+    with step("Reading footers", total=len(files)) as reading:
+        for start in range(0, len(files), _AT_ONCE):
+            recorded = [RecordedFile(**row) for row in files.slice(start, _AT_ONCE).to_pylist()]
+            for file, found in zip(recorded, source.table_format.storage.each(read, recorded), strict=True):
+                sizes_of_file = _parts_of(file, found, names)
+                numbers.update(sizes_of_file.keys())
+                sizes.update(sizes_of_file)
+                if found.skip_reason is not None:
+                    first = first or Message(f"{file.path}: ", without_period(found.skip_reason))
+                    unsized.update(sizes_of_file if file.size_bytes is None else ())
+            reading.advance(len(recorded))
+    parts = sorted(numbers, key=lambda part: (_PARTS.index(part[0]), -sizes[part], part[1] or ""))
+    columns = {
+        "column": [name for _, name in parts],
+        "what": [what for what, _ in parts],
+        "files": [numbers[part] for part in parts],
+        "size_bytes": [None if part in unsized else sizes[part] for part in parts],
+    }
+    which = f"The columns of {pluralize(numbers[_NOT_CHECKED, None], 'file')} were not checked. The first is "
+    return frames.table_of(frames.USAGE_BY_COLUMN, columns), [Message(which, first, ".")] if first else []
+
+
+def _read_columns(check: FileCheck, file: RecordedFile) -> CheckedFile:
+    try:
+        return check(file, "columns")
+    except ResourceError:
+        raise  # the error is not about the file
+    except SnapshotExplorerError as error:
+        return CheckedFile(skip_reason=error.message)
+
+
+def _parts_of(file: RecordedFile, found: CheckedFile, names: Mapping[int | str | None, str]) -> Mapping[_Part, int]:
+    """Return the parts of a file, each with its size; 0 if the size of one that was not checked is unknown.
+
+    Args:
+        names: The columns by their ids, or by their names in files.
+    """
+    if found.skip_reason is not None:
+        return {(_NOT_CHECKED, None): file.size_bytes or 0}
+    result: Counter[_Part] = Counter()
+    for column in found.columns:
+        name = names.get(column.id, names.get(column.name))
+        result[(_ONLY_FILES, column.name) if name is None else (_COLUMN, name)] += column.size_bytes
+    result[_REST, None] = found.size_bytes - result.total()
+    return result
+
+
 GROUPS: Mapping[str, tuple[str, Callable[[HeldFiles], Grouped]]] = {
     "holder": ("holders", _by_holder),
     "version": ("versions", _by_version),
@@ -295,7 +366,7 @@ GROUPS: Mapping[str, tuple[str, Callable[[HeldFiles], Grouped]]] = {
     "day": ("days", partial(_by_commits, by="day")),
     "partition": ("partitions", _by_partition),
     "size": ("size classes", _by_size),
-    "column": ("columns", by_column),
+    "column": ("columns", _by_column),
     "time": ("versions", over_time),
 }
 """What usage can be grouped by: what the groups are, and the function that returns them."""

@@ -27,12 +27,12 @@ from snapshot_explorer.results import Frame, non_empty_columns
 Price = float | Mapping[str, float]
 """A price per GB (10^9 bytes) and month; or prices by their names: `gb_month`, and per 1,000 requests of two classes
 that stores bill: `read` (GET; Google's class B) and `write` (PUT, COPY, POST and LIST; Google's class A)."""
-_UNITS = {"gb_month": 1e9, "read": 1e3, "write": 1e3}
-_COSTS = {
-    "gb_month": ("cost_per_month", "size_bytes at the price that was passed; null if the size is unknown"),
-    "read": ("cost_to_read", "of a request for each file, or of read_files; readers of parts of a file need more"),
-    "write": ("cost_to_write", "of a request for each file; uploads of large files in parts need more"),
+_PRICES = {
+    "gb_month": (1e9, "cost_per_month", "size_bytes at the price that was passed; null if the size is unknown"),
+    "read": (1e3, "cost_to_read", "of a request for each file, or of read_files; readers of parts of a file need more"),
+    "write": (1e3, "cost_to_write", "of a request for each file; uploads of large files in parts need more"),
 }
+"""How many each price is for, the column of its costs, and what that means."""
 _OF_READS = frozenset(
     ("version", "committed_at", "kind", "operation", "live_files", "live_bytes", "read_files", "read_bytes")
 )
@@ -126,13 +126,13 @@ def checked_prices(price: object) -> Mapping[str, float]:
     """
     prices: dict[str, Any] = {} if price is None else dict(price) if isinstance(price, Mapping) else {"gb_month": price}
     for name, value in prices.items():
-        if name not in _UNITS:
-            raise InvalidArgumentError(f"The names of prices are {', '.join(_UNITS)}; got {brief_repr(name)}.")
+        if name not in _PRICES:
+            raise InvalidArgumentError(f"The names of prices are {', '.join(_PRICES)}; got {brief_repr(name)}.")
         if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value < math.inf:
             where = f"price[{name!r}]" if isinstance(price, Mapping) else "price"
             raise InvalidArgumentError(
                 f"{where} must be a number of 0 or more, got {brief_repr(value)}. Pass a price per GB and month, or a "
-                f"dict with some of {', '.join(_UNITS)}."
+                f"dict with some of {', '.join(_PRICES)}."
             )
     return prices
 
@@ -140,11 +140,11 @@ def checked_prices(price: object) -> Mapping[str, float]:
 def with_costs(rows: pa.Table, prices: Mapping[str, float]) -> tuple[pa.Table, tuple[str, ...]]:
     """Return rows of usage with a column of costs for each price, and the names of these columns."""
     names = []
-    for kind in (kind for kind in _UNITS if kind in prices):
-        name, meaning = _COSTS[kind]
+    for kind in (kind for kind in _PRICES if kind in prices):
+        unit, name, meaning = _PRICES[kind]
         counted = "read_files" if kind == "read" and "read_files" in rows.column_names else "files"
-        units = rows["size_bytes" if kind == "gb_month" else counted].cast(pa.float64())
-        cost = pc.divide(pc.multiply(units, float(prices[kind])), _UNITS[kind])
+        number = rows["size_bytes" if kind == "gb_month" else counted].cast(pa.float64())
+        cost = pc.divide(pc.multiply(number, float(prices[kind])), unit)
         rows = rows.append_column(pa.field(name, pa.float64(), metadata={"meaning": meaning}), cost)
         names.append(name)
     return rows, tuple(names)
