@@ -34,7 +34,7 @@ MODULES = {
     "analysis.repair.erasing.ErasureStatements": "repairs",
     "analysis.repair.repair.Repair": "repairs",
     "analysis.rows.trace_result.Trace": "traces",
-    "analysis.usage.report.Usage": "usages",
+    "analysis.usage.report.Usage": "retention",
     "lake.table_twins.Twins": "lakes",
     "lake.overview.LakeOverview": "lakes",
     "analysis.compare.comparison.Comparison": "comparisons",

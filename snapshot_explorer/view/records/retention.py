@@ -1,4 +1,4 @@
-"""What is drawn of retention, of orphaned files and of verified ones: what would be deleted, and what is missing."""
+"""What is drawn of retention, usage, orphaned and verified files: what could be deleted, and what is missing."""
 
 import re
 from collections import Counter
@@ -8,14 +8,17 @@ import pyarrow as pa
 from snapshot_explorer.analysis.retention.orphans import Orphans
 from snapshot_explorer.analysis.retention.report import Retention
 from snapshot_explorer.analysis.retention.verification import Verification
+from snapshot_explorer.analysis.usage.freeing import FreeingExpiry, Removal
+from snapshot_explorer.analysis.usage.report import Usage
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.value_text import format_total_size
 from snapshot_explorer.core.hints import Hint, Message
+from snapshot_explorer.core.records import runs_of, runs_text
 from snapshot_explorer.core.text import format_size, format_utc, pluralize
 from snapshot_explorer.formats.expiry import format_duration
 from snapshot_explorer.results import Frame
 from snapshot_explorer.view.dispatch import draw, drawing_of
-from snapshot_explorer.view.drawing import Code, Drawing, Line, Pairs, Part
+from snapshot_explorer.view.drawing import Code, Drawing, Grid, Line, Pairs, Part
 
 _MOST_NOTES = 5
 _LINE = 100
@@ -167,3 +170,45 @@ def _verification(verification: Verification) -> Drawing:
     return Drawing(
         title=f"Verification of {verification.name}", parts=(*parts, *(drawing_of(shown).parts if len(bad) else ()))
     )
+
+
+@draw.register
+def _usage(usage: Usage) -> Drawing:
+    """Return the drawing: each file once by what holds it, the groups, and what would be freed."""
+    parts: list[Part] = [Line(usage.verdict)]
+    if usage.removal is not None:
+        parts += _removal_parts(usage.removal)
+    if usage.expiry is not None:
+        parts += _expiry_parts(usage.expiry)
+    rows = usage.summary.to_arrow()
+    shown = [name for name in rows.column_names if name in ("group", "files", "size_bytes") or name[:5] == "cost_"]
+    parts += [Grid(rows.select(shown), noun="kinds of holders"), Line(f"By {usage.by}:")]
+    parts += drawing_of(usage.groups).parts
+    parts += [Line(note) for note in usage.notes]
+    version = "which has no version yet" if usage.version is None else f"newest version {usage.version}"
+    return Drawing(title=f"Usage of {usage.name}, {version}", parts=tuple(parts))
+
+
+def _expiry_parts(expiry: FreeingExpiry) -> list[Part]:
+    sizes = f"{format_size(expiry.freed_bytes)}, {format_size(expiry.needed_bytes)} requested"
+    lost = pluralize(len(expiry.retention.unloadable), "version")
+    frees = "The mildest expiry that frees enough" if expiry.is_enough else "Not enough: the strictest expiry"
+    kept = "only the newest version" if expiry.keep_last == 1 else f"the newest {expiry.keep_last:,} versions"
+    return [
+        Line(f"{frees} keeps {kept} and frees {sizes}. It loses {lost}:"),
+        Code(Message(expiry.hint)),
+        *_commands_drawn(expiry.retention),
+        *([Line(expiry.retention.expiry.unknown)] if expiry.retention.expiry.unknown else []),
+    ]
+
+
+def _removal_parts(removal: Removal) -> list[Part]:
+    names = [*([runs_text(runs_of(removal.versions))] if removal.versions else []), *removal.others]
+    what = f"Without {', '.join(names) or 'nothing'}"
+    if removal.freed_files is None:
+        return [Line(f"{what}: unknown.")]
+    if not removal.freed_files:
+        return [Line(f"{what}, something holds every file.")]
+    size = "of unknown size" if removal.freed_bytes is None else format_size(removal.freed_bytes)
+    files = pluralize(removal.freed_files, "file")
+    return [Line(f"{what}, nothing holds {files}, {size}."), *drawing_of(removal.freed).parts]
