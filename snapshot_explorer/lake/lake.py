@@ -37,7 +37,7 @@ from snapshot_explorer.lake.spark_rows import rows_on_spark
 from snapshot_explorer.lake.tables import LakeTable, at_one_instant, tables_below, tables_in_catalog
 from snapshot_explorer.lake.threads import concurrently
 from snapshot_explorer.lake.tracing import LakeTrace, trace_tables
-from snapshot_explorer.lake.usage import usage_frame, usage_row
+from snapshot_explorer.lake.usage import lake_usage_frame, usage_row
 from snapshot_explorer.storage import Storage
 from snapshot_explorer.storage.hidden import hidden_options, hidden_text, hidden_url
 from snapshot_explorer.table import Table
@@ -283,7 +283,7 @@ class Lake(Shown):
         prices = checked_prices(price)
         self._check_is_now("usage is what is held now")
         read = self._each_at_one_instant(lambda entry: usage_row(entry.open()), what="Reading usage")
-        return usage_frame([(entry.name, row) for entry, row in read], self.name, prices)
+        return lake_usage_frame([(entry.name, row) for entry, row in read], self.name, prices)
 
     def trace(self, where: str, columns: ColumnNames | None = None) -> LakeTrace:
         """Return where rows of a condition still exist, in all tables: versions, branches, changelogs, any file.

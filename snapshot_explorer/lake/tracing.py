@@ -120,7 +120,7 @@ class LakeTrace(Shown):
             rows,
             title=f"Tables of {lake} and rows where {where}",
             noun="tables",
-            drawn=tuple(name for name in non_empty_columns(rows) if name not in ("digest", "open_questions", "holds")),
+            drawn=non_empty_columns(rows, exclude=("digest", "open_questions", "holds")),
             limit=len(rows),
         )
         """LAKE_TRACE: every table, those with matching rows first, then those that could not be examined whole."""

@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from snapshot_explorer.analysis.usage import with_costs
+from snapshot_explorer.analysis.usage import usage_frame
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.core import frames
 from snapshot_explorer.core.errors import SnapshotExplorerError
 from snapshot_explorer.core.text import format_size, pluralize
-from snapshot_explorer.results import Frame, non_empty_columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from snapshot_explorer.results import Frame
     from snapshot_explorer.table import Table
 
 
@@ -29,7 +29,7 @@ def usage_row(table: Table) -> dict[str, object]:
     return row
 
 
-def usage_frame(
+def lake_usage_frame(
     results: Iterable[tuple[str, dict[str, object] | SnapshotExplorerError]], name: str, prices: Mapping[str, float]
 ) -> Frame:
     """Return LAKE_USAGE, the tables that hold most first, then those that could not be read."""
@@ -39,25 +39,23 @@ def usage_frame(
     ]
     table = pa.Table.from_pylist(rows, frames.LAKE_USAGE)
     table = table.take(pc.sort_indices(table, [("size_bytes", "descending"), ("name", "ascending")]))
-    drawn, notes = non_empty_columns(table), _notes(table)
-    table, costs = with_costs(table, prices)
-    shown = (*drawn, *costs)
-    return Frame(table, title=f"Usage of {name}", noun="tables", drawn=shown, limit=len(table), notes=notes)
+    title, notes = f"Usage of {name}", _notes(table)
+    return usage_frame(table, prices, title=title, noun="tables", notes=notes, limit=len(table))
 
 
 def _notes(table: pa.Table) -> tuple[str, ...]:
     """Return the sums, and what they leave out."""
-    unread, unknown = (table.filter(table[column].is_valid()) for column in ("problem", "unread"))
-    unsized = table.filter(pc.and_(table["size_bytes"].is_null(), table["problem"].is_null()))
+    unread, unknown = (len(table) - table[column].null_count for column in ("problem", "unread"))
+    unsized = table["size_bytes"].null_count - unread  # a table that could not be read has no size
     live, held = (format_size(pc.sum(table[column], min_count=0).as_py()) for column in ("live_bytes", "held_bytes"))
     notes = [
         f"The newest versions have {live} in data files. Older versions, tags and branches hold {held} more.",
         "Not counted: metadata, deletion vectors, delete files, changelogs and orphaned files.",
     ]
-    if len(unread):
-        notes.append(f"{pluralize(len(unread), 'table')} could not be read, and may hold more.")
-    if len(unknown):
-        notes.append(f"In {pluralize(len(unknown), 'table')}, not everything that may hold files could be read.")
-    if len(unsized):
-        notes.append(f"The sums leave out {pluralize(len(unsized), 'table')} with files of unknown size.")
+    if unread:
+        notes.append(f"{pluralize(unread, 'table')} could not be read, and may hold more.")
+    if unknown:
+        notes.append(f"In {pluralize(unknown, 'table')}, not everything that may hold files could be read.")
+    if unsized:
+        notes.append(f"The sums leave out {pluralize(unsized, 'table')} with files of unknown size.")
     return tuple(notes)

@@ -124,6 +124,7 @@ def check(table):
             row = rows.pop(label, None) or rows.pop(f"versions on no branch up to snapshot {name}")
             assert counts(row) == sets.counts(sets.holders[kind, name]), label
             assert exclusive(row) == sets.size(sets.freed((kind, name))), label
+            assert (row["committed_at"] is None) == (kind != "tag"), label
     assert set(rows) == {"newest version", "older versions"}
     by_version = {row["version"]: row for row in table.usage("version").groups.to_dict()}
     assert list(by_version) == list(sets.versions)[::-1]

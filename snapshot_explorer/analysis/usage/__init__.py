@@ -3,6 +3,6 @@
 Computed from `history/lifetimes`, each file once. What the engine's own expiry would delete is in `analysis/retention`.
 """
 
-from snapshot_explorer.analysis.usage.report import BY, Price, Usage, checked_prices, usage_of, with_costs
+from snapshot_explorer.analysis.usage.report import BY, Price, Usage, checked_prices, usage_frame, usage_of
 
-__all__ = ["BY", "Price", "Usage", "checked_prices", "usage_of", "with_costs"]
+__all__ = ["BY", "Price", "Usage", "checked_prices", "usage_frame", "usage_of"]

@@ -109,8 +109,8 @@ def usage_of(
         name=history.name,
         version=int(files.plain[-1]) if len(files.plain) else None,
         by=by,
-        summary=_frame(summary, prices, title=title, noun="kinds of holders", unread=unread),
-        groups=_frame(groups, prices, title=f"{title} by {by}", noun=noun, unread=(*unread, *unread_commits)),
+        summary=usage_frame(summary, prices, title=title, noun="kinds of holders", notes=unread),
+        groups=usage_frame(groups, prices, title=f"{title} by {by}", noun=noun, notes=(*unread, *unread_commits)),
         removal=None if without is None else removal_of(files, without),
         expiry=None if needed is None else expiry_that_frees(history, needed, len(files.plain)),
         unread=unread,
@@ -137,19 +137,6 @@ def checked_prices(price: object) -> Mapping[str, float]:
     return prices
 
 
-def with_costs(rows: pa.Table, prices: Mapping[str, float]) -> tuple[pa.Table, tuple[str, ...]]:
-    """Return rows of usage with a column of costs for each price, and the names of these columns."""
-    names = []
-    for kind in (kind for kind in _PRICES if kind in prices):
-        unit, name, meaning = _PRICES[kind]
-        counted = "read_files" if kind == "read" and "read_files" in rows.column_names else "files"
-        number = rows["size_bytes" if kind == "gb_month" else counted].cast(pa.float64())
-        cost = pc.divide(pc.multiply(number, float(prices[kind])), unit)
-        rows = rows.append_column(pa.field(name, pa.float64(), metadata={"meaning": meaning}), cost)
-        names.append(name)
-    return rows, tuple(names)
-
-
 def _check_by(by: str) -> None:
     if by not in BY:
         near = get_close_matches(str(by), BY, 1)
@@ -157,13 +144,27 @@ def _check_by(by: str) -> None:
         raise InvalidArgumentError(f"by must be one of {', '.join(BY)}, got {by!r}.{hint}")
 
 
-def _frame(rows: pa.Table, prices: Mapping[str, float], *, title: str, noun: str, unread: tuple[str, ...]) -> Frame:
-    """Return USAGE as a frame, with what could not be read as notes; with prices, also the costs of each row."""
+def usage_frame(
+    rows: pa.Table,
+    prices: Mapping[str, float],
+    *,
+    title: str,
+    noun: str,
+    notes: tuple[str, ...],
+    limit: int | None = None,
+) -> Frame:
+    """Return rows of usage as a frame, with a column of costs for each price."""
     drawn = {"group", *non_empty_columns(rows)}
     drawn = drawn & _OF_READS if "read_files" in drawn else drawn
-    rows, costs = with_costs(rows, prices)
-    shown = tuple(name for name in rows.column_names if name in drawn.union(costs))
-    return Frame(rows, title=title, noun=noun, drawn=shown, notes=unread)
+    for kind in (kind for kind in _PRICES if kind in prices):
+        unit, name, meaning = _PRICES[kind]
+        counted = "read_files" if kind == "read" and "read_files" in rows.column_names else "files"
+        number = rows["size_bytes" if kind == "gb_month" else counted].cast(pa.float64())
+        cost = pc.divide(pc.multiply(number, float(prices[kind])), unit)
+        rows = rows.append_column(pa.field(name, pa.float64(), metadata={"meaning": meaning}), cost)
+        drawn.add(name)
+    shown = tuple(name for name in rows.column_names if name in drawn)
+    return Frame(rows, title=title, noun=noun, drawn=shown, notes=notes, limit=limit)
 
 
 def _notes(history: History, files: HeldFiles, *, by: str, everything: bool) -> list[str]:
