@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer.analysis.retention import Retention, retention_of
-from snapshot_explorer.analysis.usage.held_files import HeldFiles, Mask
+from snapshot_explorer.analysis.usage.held_files import HeldFiles, Ints, Mask
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.core import frames
 from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotNotFoundError, UnsupportedFeatureError
@@ -53,17 +53,9 @@ def removal_of(files: HeldFiles, without: RefLike | Sequence[RefLike]) -> Remova
         InvalidArgumentError: The newest version is among them, or a ref with steps back from a tag or branch.
         SnapshotNotFoundError: One does not exist.
     """
-    history = files.histories[0].source
     chosen = np.zeros(len(files.kinds), np.bool_)
     for ref in without if isinstance(without, Sequence) and not isinstance(without, str) else [without]:
-        if isinstance(ref, str) and ".." in _QUOTED.sub("", ref):
-            chosen[np.flatnonzero(np.isin(files.plain, list(history.between(ref))))] = True
-            continue
-        parsed = parse_ref(ref, tags=history.tags, branches=history.branch_names)
-        if isinstance(parsed, Tag | OfBranch):
-            chosen[_named_number(files, parsed)] = True
-        else:
-            chosen[_version_number(files, history.resolve(parsed))] = True
+        chosen[_numbers(files, ref)] = True
     versions = files.plain[chosen[: len(files.plain)]]
     if len(versions) and versions[-1] == files.plain[-1]:
         raise InvalidArgumentError(
@@ -73,7 +65,7 @@ def removal_of(files: HeldFiles, without: RefLike | Sequence[RefLike]) -> Remova
     freed = (number_chosen > 0) & (number_chosen == files.holder_counts)
     rows = frames.no_rows(frames.FREED) if files.unread else _freed_rows(files, freed)
     sums = files.sums_of([freed])
-    title = f"Files of {history.name} that nothing else holds"
+    title = f"Files of {files.histories[0].source.name} that nothing else holds"
     return Removal(
         versions=tuple(versions.tolist()),
         others=tuple(compress(files.labels, chosen[len(files.plain) :])),
@@ -83,26 +75,30 @@ def removal_of(files: HeldFiles, without: RefLike | Sequence[RefLike]) -> Remova
     )
 
 
-def _version_number(files: HeldFiles, version: int) -> int:
-    if version not in files.plain:
+def _numbers(files: HeldFiles, ref: RefLike) -> Ints:
+    """Return the numbers of the holders that a ref or a range names."""
+    history, versions = files.histories[0].source, files.plain
+    if isinstance(ref, str) and ".." in _QUOTED.sub("", ref):
+        return np.flatnonzero(np.isin(versions, list(history.between(ref))))
+    parsed = parse_ref(ref, tags=history.tags, branches=history.branch_names)
+    if isinstance(parsed, Tag | OfBranch):
+        if parsed.back or (isinstance(parsed, OfBranch) and parsed.number is not None):
+            raise InvalidArgumentError(
+                f"{parsed} is a version. Remove a tag or branch as a whole, or a version by its number."
+            )
+        label = f"{'tag' if isinstance(parsed, Tag) else 'branch'} {parsed.name}"
+        if label not in files.labels:
+            known = ", ".join(files.labels[:20]) or "none"
+            raise SnapshotNotFoundError(f"There is no {label} beside the open branch. Tags and branches: {known}.")
+        return np.array([len(versions) + files.labels.index(label)])
+    version = history.resolve(parsed)
+    if version not in versions:
+        existing = f", from {versions[0]} to {versions[-1]}" if len(versions) else ""
         raise SnapshotNotFoundError(
             f"Version {version} holds no files by itself: it does not exist, or only a tag keeps it. "
-            f"Versions: {len(files.plain):,}"
-            + (f", from {files.plain[0]} to {files.plain[-1]}." if len(files.plain) else ".")
+            f"Versions: {len(versions):,}{existing}."
         )
-    return int(np.searchsorted(files.plain, version))
-
-
-def _named_number(files: HeldFiles, ref: Tag | OfBranch) -> int:
-    if ref.back or (isinstance(ref, OfBranch) and ref.number is not None):
-        raise InvalidArgumentError(
-            f"{ref} is a version. Remove a tag or branch as a whole, or a version by its number."
-        )
-    label = f"{'tag' if isinstance(ref, Tag) else 'branch'} {ref.name}"
-    if label not in files.labels:
-        known = ", ".join(files.labels[:20]) or "none"
-        raise SnapshotNotFoundError(f"There is no {label} beside the open branch. Tags and branches: {known}.")
-    return len(files.plain) + files.labels.index(label)
+    return np.flatnonzero(versions == version)
 
 
 def _freed_rows(files: HeldFiles, freed: Mask) -> pa.Table:

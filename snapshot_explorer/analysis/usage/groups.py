@@ -55,12 +55,12 @@ def summary_rows(files: HeldFiles) -> pa.Table:
 
     If something that may hold files could not be read, all files that are not live are in one row.
     """
+    masks = {"newest version": files.is_live}
     if files.unread:
-        masks = {"newest version": files.is_live, "others, as far as known": ~files.is_live}
+        masks["others, as far as known"] = ~files.is_live
     else:
         kinds = {kind: files.holder_count(files.kinds == kind) > 0 for kind in get_args(HolderKind)}
         number = sum(held.astype(np.int64) for held in kinds.values())
-        masks = {"newest version": files.is_live}
         for kind, held in kinds.items():
             if kind == "older versions" or held.any():
                 masks[f"only {kind}"] = held & (number == 1) & ~files.is_live

@@ -186,11 +186,8 @@ def _notes(history: History, files: HeldFiles, *, by: str, everything: bool) -> 
         which = "other files" if by == "column" else "the files"
         notes.append(Message(f"Whether {which} exist was not checked; ", Hint("table.verify"), " looks for them."))
     elif missing:
-        lacking = "lacks its deletion vector" if len(missing) == 1 else "lack their deletion vectors"
-        was = "was" if len(missing) == 1 else "were"
-        notes.append(
-            f"{pluralize(len(missing), 'file')} {was} missing, or {lacking}, when the table was verified; counted too."
-        )
+        which = "missing, or without a deletion vector, when the table was verified"
+        notes.append(f"Counted too, although {which}: {pluralize(len(missing), 'file')}.")
     unknown = int(np.count_nonzero(files.is_size_unknown & files.counted))
     if unknown:
         notes.append(f"The size of {pluralize(unknown, 'file')} is not recorded, or recorded with several values.")
