@@ -12,6 +12,8 @@ from snapshot_explorer.core.records import Bounds, Predicate
 
 _ALL = pc.ScalarAggregateOptions(skip_nulls=False)
 """A sum is null if one of its numbers is."""
+_MANY = 64
+"""The number of results of `skipped_groups` that are combined."""
 
 
 Reasons = npt.NDArray[np.object_]
@@ -64,6 +66,13 @@ def skipped_groups(
         }
     )
     return _grouped(listed.filter(listed.column("skipped").is_valid()))
+
+
+def add_groups(groups: list[pa.Table], more: pa.Table) -> None:
+    """Add the result of `skipped_groups` to earlier ones, which are combined when they are many."""
+    groups.append(more)
+    if len(groups) == _MANY:
+        groups[:] = [_grouped(pa.concat_tables(groups))]
 
 
 def _grouped(listed: pa.Table) -> pa.Table:

@@ -1,5 +1,6 @@
 """The names of inner modules of `formats` that tests use."""
 
+from snapshot_explorer.formats import skipped
 from snapshot_explorer.formats.avro.container import parse_shape, read_container
 from snapshot_explorer.formats.capabilities import MetadataLayout, NativeFiles
 from snapshot_explorer.formats.corrupt_files import named_in_errors

@@ -23,7 +23,7 @@ from snapshot_explorer.formats.delta.metadata.supported import check_readable
 from snapshot_explorer.formats.delta.scan import statistics
 from snapshot_explorer.formats.delta.scan.metadata_columns import row_tracking
 from snapshot_explorer.formats.delta.scan.plans import DeltaPlan, RowTracking
-from snapshot_explorer.formats.skipped import Reasons, by_statistics, frame_of, skipped_groups
+from snapshot_explorer.formats.skipped import Reasons, add_groups, by_statistics, frame_of, skipped_groups
 from snapshot_explorer.formats.spatial import SPATIAL
 from snapshot_explorer.storage import Storage
 from snapshot_explorer.storage.location import is_full_location
@@ -59,13 +59,13 @@ def plan(
     """
     schema = check_readable(protocol, metadata)
     read: list[_Scan] = []
-    skipped = []
+    skipped: list[pa.Table] = []
     numbers: dict[tuple[tuple[str, str | None], ...], int] = {}
     for adds in live_files:
         scan = _scan(schema, adds, predicate)
         read.append(scan.where(scan.is_read))
         if len(read[-1].adds) < len(adds):
-            skipped.append(_skipped_groups(scan, numbers))
+            add_groups(skipped, _skipped_groups(scan, numbers))
     splits = file_splits(
         storage,
         concat_adds([scan.adds for scan in read]),

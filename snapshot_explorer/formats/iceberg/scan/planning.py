@@ -39,7 +39,7 @@ from snapshot_explorer.formats.iceberg.metadata.partitions import (
 from snapshot_explorer.formats.iceberg.metadata.schema import IcebergSchema, arrow_schema, parse_schema
 from snapshot_explorer.formats.iceberg.scan.plans import FIRST_WITH_ROW_IDS, Context, IcebergPlan, context_key
 from snapshot_explorer.formats.iceberg.scan.statistics import NEEDED, bounds
-from snapshot_explorer.formats.skipped import by_statistics, frame_of, skipped_groups
+from snapshot_explorer.formats.skipped import add_groups, by_statistics, frame_of, skipped_groups
 from snapshot_explorer.formats.spatial import SPATIAL
 
 _CODE_BITS = 32
@@ -225,7 +225,7 @@ class _Pruning:
         is_read = reasons == None  # noqa: E711 - element by element
         if not is_read.all():
             counts = pa.table({"rows": known_rows(files), "size_bytes": files.column("size_bytes")})
-            self._skipped.append(skipped_groups(counts, reasons, of_files=_codes(files)))
+            add_groups(self._skipped, skipped_groups(counts, reasons, of_files=_codes(files)))
         return files.select(LIVE.names).filter(pa.array(is_read))
 
     def _by_bounds(self, files: pa.Table, tuples: PartitionTuples) -> list[str | None]:
