@@ -62,7 +62,7 @@ from snapshot_explorer.formats.paimon.merge.steps import (
     ColumnSteps,
     KeyGroups,
 )
-from snapshot_explorer.formats.paimon.metadata import binary_row, manifests, record_files
+from snapshot_explorer.formats.paimon.metadata import binary_row, contents, manifests, record_files
 from snapshot_explorer.formats.paimon.metadata.binary_row import decode
 from snapshot_explorer.formats.paimon.metadata.contents import read_state
 from snapshot_explorer.formats.paimon.metadata.data_types import (

@@ -21,6 +21,7 @@ from snapshot_explorer.formats.paimon.metadata.branch_metadata import BranchMeta
 from snapshot_explorer.formats.paimon.metadata.contents import read_state
 from snapshot_explorer.formats.paimon.metadata.history import PaimonHistory
 from snapshot_explorer.formats.paimon.metadata.layout import MAIN, Layout
+from snapshot_explorer.formats.paimon.metadata.manifests import FILE_COLUMNS
 from snapshot_explorer.formats.paimon.metadata.partitions import partitions_of
 from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema, Schemas
 from snapshot_explorer.formats.paimon.metadata.snapshots import PaimonSnapshot
@@ -87,7 +88,7 @@ def plan(
     plans = [partial(plan_branch, side.schemas, item) for side, item in sides]
     _, state, first_plan, second_plan = storage.together(
         lambda: check_same_columns(own.schema(snapshot), other_branch.schema(other), snapshot.id, link),
-        partial(read_state, storage, its, with_indexes=False),
+        partial(read_state, storage, its, with_indexes=False, columns=FILE_COLUMNS),
         plans[0],
         plans[1],
     )

@@ -89,9 +89,9 @@ def entry(name, rows=1, **values):
     }
 
 
-def splits(version_schema, entries, *, options=None, vectors=None, file_schemas=None, folder="bucket-0/"):
+def files_of(version_schema, entries, *, options=None, file_schemas=None):
     table = pa.Table.from_pylist(entries, pa.schema(list(ENTRY.items())))
-    files = PaimonFiles(
+    return PaimonFiles(
         entries=table,
         partitions=partitions_of(table.column("partition"), version_schema),
         schema=version_schema,
@@ -99,7 +99,18 @@ def splits(version_schema, entries, *, options=None, vectors=None, file_schemas=
         options=options or {},
         storage=Storage("memory://splits"),
     )
-    return planning.splits(files, vectors or {}, [f"{folder}{item['file_name']}" for item in entries], 7)
+
+
+def plan(files, *, vectors=None, folder="bucket-0/"):
+    """Return the splits of files, and which of the files are skipped."""
+    return planning.splits(
+        files, vectors or {}, lambda chosen: [f"{folder}{name}" for name in chosen.entries["file_name"].to_pylist()], 7
+    )
+
+
+def splits(version_schema, entries, *, options=None, vectors=None, file_schemas=None, folder="bucket-0/"):
+    files = files_of(version_schema, entries, options=options, file_schemas=file_schemas)
+    return plan(files, vectors=vectors, folder=folder)[0]
 
 
 def parquet(table, **options):

@@ -1,7 +1,8 @@
 """The live files and changes of versions: from snapshots through manifest lists to entries, in few rounds of reads."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TypeVar
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.arrow.bin_packing import bins
 from snapshot_explorer.core.errors import (
     CorruptTableError,
     MissingFileError,
@@ -22,9 +24,11 @@ from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.paimon import features
 from snapshot_explorer.formats.paimon.metadata.layout import MANIFESTS, manifest_path
 from snapshot_explorer.formats.paimon.metadata.manifests import (
+    DELETE,
     FILE_COLUMNS,
+    IDENTITY,
     INDEX_ENTRIES,
-    live_entries,
+    Deletes,
     read_entries,
     read_indexes,
     read_lists,
@@ -37,7 +41,13 @@ log = logger_of(__name__)
 T = TypeVar("T")
 Keep = Callable[[pa.Table], npt.NDArray[np.bool_]]
 """A filter over rows of LIST: True for the manifests to read, False for those that cannot match."""
+Select = Callable[[pa.Table], pa.Table]
+"""Returns those of some live ENTRIES that are kept, with `is_new`; maybe with fewer columns, or more."""
 METADATA = "the table's metadata"
+_READ_BYTES = 32 << 20
+"""Bytes of manifests without DELETE entries that are read concurrently, and in memory at the same time."""
+_DECODED_BYTES = 1 << 20
+"""Bytes of manifests, mostly compressed, whose entries are in memory at the same time before some are selected."""
 _NEWEST_FORMAT = 3
 _OLDEST_FORMAT = 2
 _KEEP_LONGER = (
@@ -125,45 +135,153 @@ def read_state(
     with_indexes: bool = True,
     keep: Keep | None = None,
     columns: Sequence[str] | None = None,
+    begin: Callable[[], Select] | None = None,
 ) -> PaimonState:
-    """Return the live files of a version. Two rounds of concurrent reads: manifest lists, then manifests.
+    """Return the live files of a version. Reads its manifest lists, then its manifests, up to 32 MiB concurrently.
 
     With `lists`, the version's `state_lists`, only the manifests are read. With `keep`, files of partitions in the
     skipped manifests may be missing, or included although deleted. With `columns`, which contain `FILE_COLUMNS`, the
     entries have only these columns.
 
+    The bytes of manifests with DELETE entries are in memory together, those of others some at a time. Decoded are
+    only a few at a time, of which the selected files stay.
+
+    Args:
+        begin: Begins a selection of the live files. It begins again if a manifest has DELETE entries that its list does
+            not count.
+
     Source: paimon docs, "Manifest"; paimon AbstractFileStoreScan.
     """
-    written = read_written(storage, snapshot, lists=lists, with_indexes=with_indexes, keep=keep, columns=columns)
-    alive = live_entries(written.entries, storage, is_partial=bool(written.unread))
-    return replace(written, entries=alive, adds_up=bool(written.unread) or _adds_up(snapshot, alive, storage))
-
-
-def read_written(
-    storage: Storage,
-    snapshot: PaimonSnapshot,
-    *,
-    lists: ManifestLists | None = None,
-    with_indexes: bool = True,
-    keep: Keep | None = None,
-    columns: Sequence[str] | None = None,
-) -> PaimonState:
-    """Return all entries of a version's manifests, including DELETEs and the files they delete; see `read_state`."""
     lists = lists or state_lists(storage, snapshot)
-    names = lists.manifests.column("name").to_pylist()
-    kept = np.ones(len(names), np.bool_) if keep is None else keep(lists.manifests)
-    listed = lists.manifests.filter(pa.array(kept))
-    paths = [manifest_path(name, lists.paths[0]) for name in listed.column("name").to_pylist()]
-    extra = [manifest_path(snapshot.index_manifest, snapshot.path)] if with_indexes and snapshot.index_manifest else []
-    contents = _read(storage, snapshot, paths + extra)
-    files = list(zip(paths, contents[: len(paths)], strict=True))
-    entries, counts = checked_entries(listed, files, columns, limits=storage.limits)
-    split = sum(counts[: int(kept[: lists.counts[0]].sum())])
-    entries = entries.append_column("is_new", pa.array(np.arange(len(entries)) >= split))
-    indexes = read_indexes([(extra[0], contents[-1])] if extra else [], limits=storage.limits)[0]
+    kept = np.ones(len(lists.manifests), np.bool_) if keep is None else keep(lists.manifests)
+    manifests = _Manifests(
+        storage=storage,
+        snapshot=snapshot,
+        listed=lists.manifests.filter(pa.array(kept)),
+        folder=lists.paths[0],
+        carried_over=int(kept[: lists.counts[0]].sum()),
+        with_indexes=with_indexes,
+        columns=columns,
+    )
+    has_deletes = pc.fill_null(pc.not_equal(manifests.listed.column("deleted"), 0), True)  # noqa: FBT003 - for nulls
+    try:
+        entries, indexes, rows, deletes = manifests.live(has_deletes.to_numpy(), begin)
+    except _UncountedDeletesError:
+        entries, indexes, rows, deletes = manifests.live(np.ones(len(has_deletes), np.bool_), begin)
+    if kept.all():
+        deletes.warn_of_orphans(storage)
     added, deleted = (pc.sum(lists.manifests.column(name), skip_nulls=False).as_py() for name in ("added", "deleted"))
-    total = None if added is None or deleted is None else added - deleted
-    return PaimonState(entries=entries, indexes=indexes, unread=len(names) - len(files), files=total)
+    return PaimonState(
+        entries=entries,
+        indexes=indexes,
+        unread=int((~kept).sum()),
+        files=None if added is None or deleted is None else added - deleted,
+        adds_up=not kept.all() or _adds_up(snapshot, rows, storage),
+    )
+
+
+class _UncountedDeletesError(Exception):
+    """A manifest has DELETE entries that its list does not count."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Manifests:
+    """The manifests of a version, to be read a few at a time."""
+
+    storage: Storage
+    snapshot: PaimonSnapshot
+    listed: pa.Table
+    """LIST, a row for each manifest."""
+    folder: str
+    """The list that names them, for messages."""
+    carried_over: int
+    """The number of manifests of the base list, which come first."""
+    with_indexes: bool
+    columns: Sequence[str] | None
+
+    def live(
+        self, has_deletes: npt.NDArray[np.bool_], begin: Callable[[], Select] | None
+    ) -> tuple[pa.Table, pa.Table, int, Deletes]:
+        """Return the live files that are selected, INDEX_ENTRIES, the rows of all live files, and the deleted files."""
+        select, indexes, rows = None if begin is None else begin(), INDEX_ENTRIES.empty_table(), 0
+        deletes = Deletes(read_entries([], IDENTITY)[0])
+        parts: dict[int, pa.Table] = {}
+        for numbers, files, index in self._read(has_deletes):
+            if index is not None:
+                indexes = read_indexes([index], limits=self.storage.limits)[0]
+            sizes = np.array([len(content) for _, content in files], np.int64)
+            # Where manifests between are read later, a part ends: parts are in the order of their first manifests.
+            starts = np.flatnonzero(np.diff(numbers) != 1) + 1
+            bounds = bins(sizes, target=_DECODED_BYTES, starts=starts).tolist()
+            once = self._decoded(numbers, files, self.columns) if len(bounds) == 2 else None  # noqa: PLR2004 - one part
+            if has_deletes[numbers].any():
+                deletes = Deletes(self._deleted(numbers, files, bounds, has_deletes) if once is None else once)
+            for first, last in pairwise(bounds):
+                entries = self._decoded(numbers[first:last], files[first:last], self.columns) if once is None else once
+                live = deletes.without(entries)
+                if pc.any(pc.equal(live.column("kind"), DELETE)).as_py():
+                    raise _UncountedDeletesError
+                rows += pc.sum(live.column("rows")).as_py() or 0
+                parts[numbers[first]] = live if select is None else select(live)
+        if not parts:
+            none = self._decoded([], [], self.columns)
+            parts[0] = none if select is None else select(none)
+        return pa.concat_tables([parts[number] for number in sorted(parts)]), indexes, rows, deletes
+
+    def _read(
+        self, has_deletes: npt.NDArray[np.bool_]
+    ) -> Iterator[tuple[list[int], list[tuple[str, bytes]], tuple[str, bytes] | None]]:
+        """Yield manifests to read concurrently, with those first that have DELETE entries, and the index manifest."""
+        paths = [manifest_path(name, self.folder) for name in self.listed.column("name").to_pylist()]
+        name = self.snapshot.index_manifest if self.with_indexes else None
+        index = [manifest_path(name, self.snapshot.path)] if name else []
+        order = np.argsort(~has_deletes, kind="stable")
+        sizes = pc.fill_null(self.listed.column("size_bytes"), _READ_BYTES).to_numpy().clip(0, _READ_BYTES)
+        bounds = bins(np.where(has_deletes, 0, sizes)[order], target=_READ_BYTES).tolist()
+        for first, last in pairwise(bounds if len(order) else [0, 0]):
+            numbers = np.sort(order[first:last]).tolist()
+            also = [] if first else index
+            contents = _read(self.storage, self.snapshot, [*(paths[number] for number in numbers), *also])
+            files = [(paths[number], content) for number, content in zip(numbers, contents, strict=False)]
+            yield numbers, files, (also[0], contents[-1]) if also else None
+
+    def _deleted(
+        self,
+        numbers: Sequence[int],
+        files: Sequence[tuple[str, bytes]],
+        bounds: Sequence[int],
+        has_deletes: npt.NDArray[np.bool_],
+    ) -> pa.Table:
+        """Return IDENTITY and kind of the DELETE entries of manifests."""
+        some = [
+            [index for index in range(first, last) if has_deletes[numbers[index]]] for first, last in pairwise(bounds)
+        ]
+        tables = (
+            self._decoded([numbers[index] for index in part], [files[index] for index in part], IDENTITY)
+            for part in some
+        )
+        return pa.concat_tables([table.filter(pc.equal(table.column("kind"), DELETE)) for table in tables])
+
+    def _decoded(
+        self, numbers: Sequence[int], files: Sequence[tuple[str, bytes]], columns: Sequence[str] | None
+    ) -> pa.Table:
+        """Return the entries of manifests, with `is_new`; see `PaimonState`."""
+        listed = self.listed.take(pa.array(numbers, pa.int64()))
+        entries, counts = checked_entries(listed, files, columns, limits=self.storage.limits)
+        is_new = np.repeat(np.array(numbers, np.int64) >= self.carried_over, counts)
+        return entries.append_column("is_new", pa.array(is_new))
+
+
+def read_written(storage: Storage, snapshot: PaimonSnapshot) -> PaimonState:
+    """Return all entries of a version's manifests, including DELETEs and the files they delete; see `read_state`."""
+    lists = state_lists(storage, snapshot)
+    paths = [manifest_path(name, lists.paths[0]) for name in lists.manifests.column("name").to_pylist()]
+    index = [manifest_path(snapshot.index_manifest, snapshot.path)] if snapshot.index_manifest else []
+    contents = _read(storage, snapshot, paths + index)
+    files = list(zip(paths, contents[: len(paths)], strict=True))
+    entries, _ = checked_entries(lists.manifests, files, None, limits=storage.limits)
+    indexes = read_indexes([(index[0], contents[-1])] if index else [], limits=storage.limits)[0]
+    return PaimonState(entries=entries, indexes=indexes)
 
 
 def state_lists(storage: Storage, snapshot: PaimonSnapshot) -> ManifestLists:
@@ -386,9 +504,8 @@ def checked_entries(
     return entries, counts
 
 
-def _adds_up(snapshot: PaimonSnapshot, alive: pa.Table, storage: Storage) -> bool:
+def _adds_up(snapshot: PaimonSnapshot, rows: int, storage: Storage) -> bool:
     """Return whether the live files have the rows that the snapshot records; see `_add_up`. Warn if they do not."""
-    rows = pc.sum(alive.column("rows")).as_py() or 0
     if snapshot.total_rows in (None, rows):
         return True
     storage.warn_once(

@@ -75,6 +75,8 @@ STATISTICS_COLUMNS = (*FILE_COLUMNS, *_VALUES)
 _KEYS = ("min_key", "max_key", "min_sequence", "max_sequence", "first_row_id", "write_columns")
 PLAN_COLUMNS = (*FILE_COLUMNS, *_KEYS)
 """The columns of ENTRIES needed to plan a scan without a condition."""
+SCAN_COLUMNS = (*PLAN_COLUMNS, *STATISTICS_COLUMNS, "total_buckets", "key_min", "key_max")
+"""The columns of ENTRIES needed to plan a scan with a condition."""
 
 _INDEXES, _INDEX_PATHS = _columns(
     "kind int8! _KIND, index_type string! _INDEX_TYPE, partition binary! _PARTITION, bucket int32! _BUCKET, "
@@ -221,34 +223,52 @@ def _named(files: Sequence[tuple[str, bytes]]) -> str:
     return files[0][0] if len(files) == 1 else f"{files[0][0]} or one of {len(files) - 1} files read with it"
 
 
-def live_entries(entries: pa.Table, storage: Storage, *, is_partial: bool = False) -> pa.Table:
-    """Return the ADD entries without a matching DELETE entry, in order.
-
-    A DELETE without its ADD is ignored, with a warning about the table in the storage unless `is_partial`.
+class Deletes:
+    """The files that DELETE entries remove.
 
     Source: paimon FileEntry.Identifier and FileEntry.mergeEntries.
     """
-    kinds = entries.column("kind").to_numpy()
-    deleted = kinds == DELETE
-    if not deleted.any():
-        return entries
-    names = single_chunk(entries.column("file_name"))
-    # Usually few files are deleted. Only files of the same name can be identical.
-    alike = np.flatnonzero(pc.is_in(names, names.filter(pa.array(deleted))).to_numpy(zero_copy_only=False))
-    keys = identities(entries.select(list(IDENTITY)).take(pa.array(alike))).dictionary_encode().indices.to_numpy()
-    dead = keys[deleted[alike]]
-    orphans = ~np.isin(dead, keys[~deleted[alike]])
-    if orphans.any() and not is_partial:
-        row = int(np.flatnonzero(deleted)[np.argmax(orphans)])
-        storage.warn_once(
-            log,
-            "%d DELETE entries remove files that were never added, such as %s",
-            int(orphans.sum()),
-            entries.column("file_name")[row].as_py(),
-        )
-    alive = np.ones(len(entries), np.bool_)
-    alive[alike[np.isin(keys, dead)]] = False
-    return entries.filter(pa.array(alive))
+
+    def __init__(self, entries: pa.Table) -> None:
+        """Take the DELETE entries of some entries, which have IDENTITY and `kind`."""
+        entries = entries.filter(pc.equal(entries.column("kind"), DELETE))
+        self._names = single_chunk(entries.column("file_name"))
+        keys = identities(entries).dictionary_encode()
+        self._files, self._of_entries = keys.dictionary, keys.indices.to_numpy()
+        self._is_known = np.zeros(len(self._files), np.bool_)
+
+    def without(self, entries: pa.Table) -> pa.Table:
+        """Return entries without the files that are removed, and without their DELETE entries, in order."""
+        if not len(self._names):
+            return entries
+        # Usually few files are deleted. Only files of the same name can be identical.
+        names = single_chunk(entries.column("file_name"))
+        alike = np.flatnonzero(pc.is_in(names, self._names).to_numpy(zero_copy_only=False))
+        some = entries.select(["kind", *IDENTITY]).take(pa.array(alike))
+        index = pc.fill_null(pc.index_in(identities(some), self._files), -1).to_numpy()
+        self._is_known[index[(index >= 0) & (some.column("kind").to_numpy() == ADD)]] = True
+        alive = np.ones(len(entries), np.bool_)
+        alive[alike[index >= 0]] = False
+        return entries.filter(pa.array(alive))
+
+    def warn_of_orphans(self, storage: Storage) -> None:
+        """Warn about the table in the storage if files are removed that `without` was never given: they are ignored."""
+        orphans = ~self._is_known[self._of_entries]
+        if orphans.any():
+            storage.warn_once(
+                log,
+                "%d DELETE entries remove files that were never added, such as %s",
+                int(orphans.sum()),
+                self._names[int(np.argmax(orphans))].as_py(),
+            )
+
+
+def live_entries(entries: pa.Table, storage: Storage) -> pa.Table:
+    """Return the ADD entries without a matching DELETE entry, in order."""
+    deletes = Deletes(entries)
+    alive = deletes.without(entries)
+    deletes.warn_of_orphans(storage)
+    return alive
 
 
 def identities(entries: pa.Table) -> pa.Array:

@@ -25,6 +25,8 @@ class PaimonPartitions:
 
     of_rows: pa.Array
     """For each entry, the index of its partition among the distinct ones."""
+    rows: pa.Array
+    """The distinct partitions as BinaryRows."""
     values: pa.Table
     """The distinct partitions, a typed column per partition key."""
     texts: tuple[Mapping[str, str | None], ...]
@@ -48,6 +50,7 @@ def partitions_of(rows: pa.ChunkedArray | pa.Array, schema: PaimonSchema) -> Pai
     names = [field.name for field in fields]
     return PaimonPartitions(
         of_rows=encoded.indices,
+        rows=encoded.dictionary,
         values=values,
         texts=tuple(
             dict(zip(names, (column[row] for column in columns), strict=True)) for row in range(len(encoded.dictionary))

@@ -2,11 +2,12 @@
 
 A partition or a bucket is skipped as a whole. A file of an append table is skipped by its statistics. A file of a
 primary-key table is skipped by its key range, even if it overlaps others: all rows of a key have the same key. It is
-skipped by other columns only if it is read without a merge. Otherwise an old row would reappear if the file with its
-update or delete is skipped, and merged values might match although no single file does.
+skipped by other columns only if no other file that its key range does not rule out is merged with it. Otherwise an old
+row would reappear if the file with its update or delete is skipped, and merged values might match although no single
+file does.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -17,17 +18,19 @@ from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.core import frames
 from snapshot_explorer.core.errors import CorruptTableError
-from snapshot_explorer.core.records import Bounds, Predicate, Split
+from snapshot_explorer.core.records import Bounds, Predicate
 from snapshot_explorer.core.safe_text import logger_of
 from snapshot_explorer.formats.paimon.metadata import binary_row
-from snapshot_explorer.formats.paimon.metadata.contents import Keep
+from snapshot_explorer.formats.paimon.metadata.contents import Keep, Select
 from snapshot_explorer.formats.paimon.metadata.data_types import PaimonField
-from snapshot_explorer.formats.paimon.metadata.partitions import PaimonPartitions
-from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema
+from snapshot_explorer.formats.paimon.metadata.manifests import PLAN_COLUMNS
+from snapshot_explorer.formats.paimon.metadata.partitions import PaimonPartitions, partitions_of
+from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema, Schemas
 from snapshot_explorer.formats.paimon.scan import buckets, statistics
-from snapshot_explorer.formats.paimon.scan.plans import PaimonFiles, PaimonPlan
+from snapshot_explorer.formats.paimon.scan.plans import PaimonFiles
+from snapshot_explorer.formats.paimon.scan.visibility import is_shown
 from snapshot_explorer.formats.settings import parse_flag
-from snapshot_explorer.formats.skipped import Reasons, by_statistics, skipped_frame
+from snapshot_explorer.formats.skipped import Reasons, add_groups, by_statistics, frame_of, skipped_groups
 from snapshot_explorer.storage import Storage
 
 log = logger_of(__name__)
@@ -79,53 +82,89 @@ def manifests_with(schema: PaimonSchema, predicate: Predicate | None, storage: S
     return keep
 
 
-def before_planning(files: PaimonFiles, predicate: Predicate) -> Reasons:
-    """Return the reasons to skip files before planning: their bucket and, without a primary key, their statistics."""
-    reasons = _all_kept(len(files.entries))
-    out = buckets.ruled_out(files.entries, files.schema, files.file_schemas, predicate)
-    reasons[out] = "bucket"
-    if not files.schema.primary_keys and _holds_whole_rows(files):
-        reasons[~out] = _of_values(files.where(~out), predicate)
-    return reasons
+class Pruning:
+    """The selection of the files that a condition does not rule out, and the counts of the others."""
+
+    def __init__(
+        self, schema: PaimonSchema, options: Mapping[str, str], schemas: Schemas, storage: Storage, predicate: Predicate
+    ) -> None:
+        self._schema = schema
+        self._options = options
+        self._schemas = schemas
+        self._storage = storage
+        self._predicate = predicate
+        self.begin()
+
+    def begin(self) -> Select:
+        """Return a selection that has not counted any file yet."""
+        self.files = self.rows = 0
+        """The files whose partition might match, and their rows."""
+        self._positions: dict[bytes, int] = {}
+        self._texts: list[Mapping[str, str | None]] = []
+        self._skipped: list[pa.Table] = []
+        return self._select
+
+    def _select(self, entries: pa.Table) -> pa.Table:
+        """Return PLAN_COLUMNS of the files in which a row might match.
+
+        For a primary-key table also `ruled_out`: the reason to skip a file if it is read without a merge.
+        """
+        partitions = partitions_of(entries.column("partition"), self._schema)
+        kept = by_partition(partitions, self._schema, self._predicate)
+        candidates = PaimonFiles(
+            entries=entries.filter(pa.array(kept)),
+            partitions=partitions.where(kept),
+            schema=self._schema,
+            file_schemas=self._schemas.by_id(pc.unique(entries.column("schema_id").filter(pa.array(kept))).to_pylist()),
+            options=self._options,
+            storage=self._storage,
+        )
+        self.files += len(candidates.entries)
+        self.rows += pc.sum(candidates.entries.column("rows")).as_py() or 0
+        reasons, by_value = _all_kept(len(entries)), _all_kept(len(entries))
+        reasons[~kept] = "partition"
+        reasons[kept], by_value[kept] = before_planning(candidates, self._predicate)
+        self.skip(entries, partitions, reasons)
+        left = pa.array(_is_kept(reasons))
+        chosen = entries.filter(left).select([*PLAN_COLUMNS, "is_new"])
+        if not self._schema.primary_keys:
+            return chosen
+        return chosen.append_column("ruled_out", pa.array(by_value, pa.string()).filter(left))
+
+    def skip(self, entries: pa.Table, partitions: PaimonPartitions, reasons: Reasons) -> None:
+        """Count the files that there is a reason to skip."""
+        if _is_kept(reasons).all():
+            return
+        for row, text in zip(partitions.rows.to_pylist(), partitions.texts, strict=True):
+            if row not in self._positions:
+                self._positions[row] = len(self._texts)
+                self._texts.append(text)
+        positions = np.array([self._positions[row] for row in partitions.rows.to_pylist()], np.int64)
+        of_files = positions[partitions.of_rows.to_numpy()]
+        more = skipped_groups(entries, reasons, of_files=of_files, buckets=entries.column("bucket"))
+        add_groups(self._skipped, more)
+
+    def skipped(self) -> pa.Table:
+        """Return the SKIPPED frame: the skipped files by partition, bucket and reason."""
+        return frame_of(self._skipped, self._texts)
 
 
-def after_planning(
-    splits: Sequence[Split], files: PaimonFiles, paths: Sequence[str], predicate: Predicate
-) -> tuple[list[Split], Reasons]:
-    """Return the splits without the files of a primary-key table that cannot match, and the reasons to skip these.
+def before_planning(files: PaimonFiles, predicate: Predicate) -> tuple[Reasons, Reasons]:
+    """Return the reasons to skip files, and the reasons to skip those of a primary-key table that are not merged.
 
-    Which files are merged does not change: it was planned with all files.
+    Files of a primary-key table that cannot contain a matching key are left out of merges: no other file has a matching
+    row of their keys.
     """
-    reasons = _all_kept(len(files.entries))
-    if not files.schema.primary_keys or not _holds_whole_rows(files):
-        return list(splits), reasons
-    by_key = dict(zip(paths, _of_keys(files, predicate), strict=True))
-    by_value = dict(zip(paths, _of_values(files, predicate), strict=True))
-    dropped: dict[str, str] = {}
-    kept = []
-    for split in splits:
-        plan = split.detail
-        if not isinstance(plan, PaimonPlan):
-            continue
-        by_value_unmerged = by_value if plan.merge is None else {}
-        why = {path: by_key[path] or by_value_unmerged.get(path) for path in split.files}
-        left = tuple(file for file in plan.files if not why[file.path])
-        dropped |= {path: reason for path, reason in why.items() if reason}
-        if len(left) == len(plan.files):
-            kept.append(split)
-        elif left:
-            kept.append(
-                replace(
-                    split,
-                    files=tuple(file.path for file in left),
-                    rows=sum(file.rows for file in left),
-                    size_bytes=sum(file.size_bytes for file in left),
-                    live_rows=None,
-                    detail=replace(plan, files=left),
-                )
-            )
-    reasons[:] = [dropped.get(path) for path in paths]
-    return kept, reasons
+    reasons, unmerged = _all_kept(len(files.entries)), _all_kept(len(files.entries))
+    reasons[buckets.ruled_out(files.entries, files.schema, files.file_schemas, predicate)] = "bucket"
+    if not _holds_whole_rows(files):
+        return reasons, unmerged
+    if files.schema.primary_keys:
+        left = _is_kept(reasons) & is_shown(files.entries, files.schema, files.options)
+        reasons[left] = _of_keys(files.where(left), predicate)
+    left = _is_kept(reasons)
+    (unmerged if files.schema.primary_keys else reasons)[left] = _of_values(files.where(left), predicate)
+    return reasons, unmerged
 
 
 def partitions_might_match(files: PaimonFiles, predicate: Predicate) -> npt.NDArray[np.bool_]:
@@ -155,6 +194,10 @@ def rows_might_match(files: PaimonFiles, predicate: Predicate) -> npt.NDArray[np
 
 def _all_kept(count: int) -> Reasons:
     return np.full(count, None, np.object_)
+
+
+def _is_kept(reasons: Reasons) -> npt.NDArray[np.bool_]:
+    return np.asarray(reasons == None, np.bool_)  # noqa: E711 - element by element
 
 
 def _as_mask(column: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.bool_]:
@@ -260,14 +303,3 @@ def without_partitions(skipped: pa.Table, *, files: int | None, rows: int | None
     others = skipped.filter(pc.not_equal(skipped.column("skipped"), "partition"))
     row = {"partition": None, "bucket": None, "files": files, "rows": rows, "size_bytes": None, "skipped": "partition"}
     return pa.concat_tables([others, pa.Table.from_pylist([row], frames.SKIPPED)])
-
-
-def skipped_files(files: PaimonFiles, reasons: Reasons) -> pa.Table:
-    """Return the SKIPPED frame: the skipped files by partition, bucket and reason."""
-    return skipped_frame(
-        files.entries,
-        reasons,
-        partitions=files.partitions.texts,
-        of_files=files.partitions.of_rows,
-        buckets=files.entries.column("bucket"),
-    )

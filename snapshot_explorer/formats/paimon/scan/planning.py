@@ -1,6 +1,6 @@
 """Split planning: the files to read together, the files to merge, and the files that any reader can read."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import repeat
 from operator import itemgetter
@@ -65,16 +65,12 @@ class _Columns:
     """For each field of DataFile the values of all files; None for nulls."""
     paths: npt.NDArray[np.object_]
     schema_ids: Numbers
-    entries: pa.Table
     sizes: Numbers
     rows: Numbers
     live: Numbers
     """The rows of each file that no deletion vector removes; _UNKNOWN where the metadata does not determine it."""
-    levels: Numbers
     sequences: tuple[Numbers, Numbers]
     """The lowest and the highest sequence number of each file."""
-    has_retracts: Mask
-    """Whether each file is known to have rows of kind -U or -D."""
     is_plain: Mask
     """Whether any reader can read each file; see `is_plain` and `has_plain_columns`."""
 
@@ -88,9 +84,16 @@ class _Group:
 
 
 def splits(
-    files: PaimonFiles, vectors: Vectors, paths: Sequence[str], version: int, *, chosen: Mask | None = None
-) -> list[Split]:
-    """Return the splits of a version. Reads no file.
+    files: PaimonFiles,
+    vectors: Vectors,
+    paths: Callable[[PaimonFiles], Sequence[str]],
+    version: int,
+    *,
+    chosen: Mask | None = None,
+) -> tuple[list[Split], Mask]:
+    """Return the splits of a version, and which of the files are skipped. Reads no file.
+
+    Skipped are files of a primary-key table with a reason in the column `ruled_out` that no other file is merged with.
 
     Files without overlapping keys are packed together up to 128 MB (a file counts as at least 4 MB), in the order of
     their sequence numbers for append tables. Files that need a merge form a split per section of overlapping keys.
@@ -99,20 +102,19 @@ def splits(
     of the split's detail, or files with only some columns of their rows.
 
     Args:
-        paths: For each file, its path.
+        paths: Returns the path of each file.
         chosen: The files whose splits are returned, all or none of a partition and bucket; None for all.
 
     Source: paimon MergeTreeSplitGenerator, AppendOnlySplitGenerator, IntervalPartition.
     """
     schema, options = files.schema, files.options
     check_table(schema, options, version)
-    shown = is_included(files.entries, schema, options, version)
-    vectors = applied_vectors(vectors, files.entries.filter(shown), schema, options, version, files.storage)
-    blob_bytes = blobs.column_sizes(files.entries.filter(shown), files.file_schemas)
-    mask = np.asarray(shown) if chosen is None else np.asarray(shown) & chosen
-    if not mask.all():
-        paths = [paths[row] for row in np.flatnonzero(mask).tolist()]
-        files = files.where(mask)
+    mask = np.asarray(is_included(files.entries, schema, options, version))
+    files = files if mask.all() else files.where(mask)
+    vectors = applied_vectors(vectors, files.entries, schema, options, version, files.storage)
+    blob_bytes = blobs.column_sizes(files.entries, files.file_schemas)
+    if chosen is not None:
+        files, mask = files.where(chosen[mask]), mask & chosen
     table = _table(
         files,
         vectors,
@@ -123,17 +125,15 @@ def splits(
         evolving=parse_flag(options, "data-evolution.enabled"),
         blob_bytes=blob_bytes,
     )
-    columns = _columns(files.entries, table, paths)
-    if table.rules is None and not table.evolving:
-        groups = _groups(files, order=columns.sequences)
-        return list(_pack([(group, group.file_numbers) for group in groups], columns, table))
-    result: list[Split] = []
-    for group in _groups(files):
-        if table.rules is None:
-            result.extend(_evolving_splits(group, columns, table))
-        else:
-            result.extend(_merge_splits(group, columns, table, table.rules))
-    return result
+    skipped = np.zeros(len(mask), np.bool_)
+    if table.rules is not None:
+        result, skipped[mask] = _keyed_splits(files, table, paths, table.rules)
+        return result, skipped
+    columns = _columns(files.entries, table, paths(files))
+    if table.evolving:
+        return [split for group in _groups(files) for split in _evolving_splits(group, columns, table)], skipped
+    groups = _groups(files, order=columns.sequences)
+    return list(_pack([(group, group.file_numbers) for group in groups], columns, table)), skipped
 
 
 def unmerged_splits(files: PaimonFiles, vectors: Vectors, paths: Sequence[str], version: int) -> list[Split]:
@@ -221,14 +221,10 @@ def _columns(entries: pa.Table, table: _Table, paths: Sequence[str]) -> _Columns
         fields=fields,
         paths=fields[0],
         schema_ids=numbers["schema_id"],
-        entries=entries.select(["min_key", "max_key", "schema_id"]).combine_chunks(),
         sizes=numbers["size_bytes"],
         rows=numbers["rows"],
         live=live,
-        levels=numbers["level"],
         sequences=(numbers["min_sequence"], numbers["max_sequence"]),
-        # Writers that do not count deletions do not write deletion vectors either, whatever the options are.
-        has_retracts=pc.fill_null(pc.not_equal(deleted, 0), table.has_vectors).to_numpy(),
         is_plain=np.array(plain, np.bool_)[of_kinds] & ~has_vector,
     )
 
@@ -316,20 +312,41 @@ def _check_file(file: PaimonDataFile, name: str, table: _Table) -> None:
         raise UnsupportedFeatureError(f"Version {table.version}, data file {name}: {error}") from error
 
 
-def _merge_splits(group: _Group, columns: _Columns, table: _Table, rules: Rules) -> Iterator[Split]:
-    """Yield the splits of a primary-key bucket: files without overlap are packed, overlapping files merged."""
-    indices, levels = group.file_numbers, columns.levels[group.file_numbers]
+def _keyed_splits(
+    files: PaimonFiles, table: _Table, paths: Callable[[PaimonFiles], Sequence[str]], rules: Rules
+) -> tuple[list[Split], Mask]:
+    """Return the splits of a primary-key table, and which of the files are skipped."""
+    keys = files.entries.select(["level", "deleted_rows", "min_key", "max_key", "schema_id"]).combine_chunks()
+    groups = [(group, *_sections_of(group.file_numbers, keys, table, rules)) for group in _groups(files)]
+    skipped = np.zeros(len(files.entries), np.bool_)
+    if "ruled_out" in files.entries.column_names:
+        for _, _, alone in groups:
+            skipped[alone] = True
+        skipped &= files.entries.column("ruled_out").is_valid().to_numpy()
+        files = files.where(~skipped)
+    columns = _columns(files.entries, table, paths(files))
+    indices = np.cumsum(~skipped) - 1
+    result: list[Split] = []
+    for group, merged, alone in groups:
+        result += [_split(group, DataFiles(columns.fields, indices[part]), table, rules) for part in merged]
+        result += _pack([(group, indices[alone[~skipped[alone]]])], columns, table)
+    return result, skipped
+
+
+def _sections_of(indices: Numbers, keys: pa.Table, table: _Table, rules: Rules) -> tuple[Sequence[Numbers], Numbers]:
+    """Return the files of a primary-key bucket: those that are merged with each other, and those that are not."""
+    some = keys.take(pa.array(indices))
+    levels = some.column("level").to_numpy()
+    # Writers that do not count deletions do not write deletion vectors either, whatever the options are.
+    retracts = pc.fill_null(pc.not_equal(some.column("deleted_rows"), 0), table.has_vectors).to_numpy()
     disjoint = table.has_vectors or isinstance(rules.engine, FirstRow) or bool((levels == levels[0]).all())
-    if disjoint and levels.all() and not columns.has_retracts[indices].any():
-        yield from _pack([(group, indices)], columns, table)
-        return
-    order, ends = sections(columns.entries.take(pa.array(indices)), table.schema, table.file_schemas)
-    indices = indices[order]
+    if disjoint and levels.all() and not retracts.any():
+        return (), indices
+    order, ends = sections(some, table.schema, table.file_schemas)
     begins = np.concatenate([[0], ends[:-1]])
-    is_alone = (ends - begins == 1) & ~columns.has_retracts[indices[begins]]
-    for begin, end in zip(begins[~is_alone].tolist(), ends[~is_alone].tolist(), strict=True):
-        yield _split(group, DataFiles(columns.fields, indices[begin:end]), table, rules)
-    yield from _pack([(group, indices[begins[is_alone]])], columns, table)
+    is_alone = (ends - begins == 1) & ~retracts[order[begins]]
+    merged = zip(begins[~is_alone].tolist(), ends[~is_alone].tolist(), strict=True)
+    return [indices[order[begin:end]] for begin, end in merged], indices[order[begins[is_alone]]]
 
 
 def _pack(groups: Sequence[tuple[_Group, Numbers]], columns: _Columns, table: _Table) -> Iterator[Split]:

@@ -11,6 +11,7 @@ import pyarrow as pa
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.arrow.equal_rows import equal_rows
+from snapshot_explorer.core import frames
 from snapshot_explorer.core.errors import SnapshotExplorerError
 from snapshot_explorer.core.records import Bounds, PlannedPair, Predicate, ReadPlan, Split
 from snapshot_explorer.formats.corrupt_files import check_size
@@ -32,6 +33,7 @@ from snapshot_explorer.formats.paimon.metadata.layout import manifest_path
 from snapshot_explorer.formats.paimon.metadata.manifests import (
     FILE_COLUMNS,
     PLAN_COLUMNS,
+    SCAN_COLUMNS,
     STATISTICS_COLUMNS,
     read_entries,
 )
@@ -40,17 +42,14 @@ from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema, Schem
 from snapshot_explorer.formats.paimon.metadata.snapshots import PaimonSnapshot
 from snapshot_explorer.formats.paimon.scan import planning
 from snapshot_explorer.formats.paimon.scan.data_skipping import (
-    after_planning,
-    before_planning,
+    Pruning,
     by_partition,
     manifests_with,
-    skipped_files,
     without_partitions,
 )
 from snapshot_explorer.formats.paimon.scan.plans import PaimonFiles
 from snapshot_explorer.formats.paimon.scan.statistics import bounds, key_bounds, whole_keys
 from snapshot_explorer.formats.paimon.scan.visibility import is_included
-from snapshot_explorer.formats.skipped import Reasons
 from snapshot_explorer.formats.statistics import StatisticsFile, StatisticsFiles, by_path, rename_columns, with_bounds
 from snapshot_explorer.storage import Storage
 
@@ -81,23 +80,24 @@ def scan(
     Source: paimon AppendOnlyFileStoreScan, KeyValueFileStoreScan.
     """
     scanned = _scan_files(storage, schemas, snapshot, predicate, level=level, lists=lists)
-    left = scanned.is_read
-    files = scanned.files.where(left)
-    paths = file_paths(storage, files)
-    splits = _plan_splits(storage, scanned, files, paths, snapshot.id)
-    reasons = scanned.reasons
-    if predicate is not None:
-        splits, reasons[left] = after_planning(splits, files, paths, predicate)
+    files, state, pruning = scanned.files, scanned.state, scanned.pruning
+    splits, dropped = _plan_splits(storage, scanned, snapshot.id)
+    if pruning is None:
+        return ReadPlan(splits=tuple(splits), skipped=frames.SKIPPED.empty_table)
+    if dropped.any():
+        out = files.entries.select(["bucket", "rows", "size_bytes", "ruled_out"]).filter(pa.array(dropped))
+        reasons = single_chunk(out.column("ruled_out")).dictionary_encode()
+        texts = np.array(reasons.dictionary.to_pylist(), np.object_)
+        pruning.skip(out, files.partitions.where(dropped), texts[reasons.indices.to_numpy()])
 
     def skipped() -> pa.Table:
-        listed = skipped_files(scanned.files, reasons)
-        if not scanned.state.unread:
+        listed = pruning.skipped()
+        if not state.unread:
             return listed
-        rows_read = scanned.state.entries.column("rows").filter(pa.array(scanned.kept))
         return without_partitions(
             listed,
-            files=None if scanned.state.files is None else scanned.state.files - len(rows_read),
-            rows=None if snapshot.total_rows is None else snapshot.total_rows - (pc.sum(rows_read).as_py() or 0),
+            files=None if state.files is None else state.files - pruning.files,
+            rows=None if snapshot.total_rows is None else snapshot.total_rows - pruning.rows,
         )
 
     return ReadPlan(splits=tuple(splits), skipped=skipped)
@@ -119,9 +119,7 @@ def scan_pair(
     shared = _shared_groups(first.files, first.state.indexes, last.files, last.state.indexes)
     splits = []
     for scanned, is_shared, snapshot in zip((first, last), shared, snapshots, strict=True):
-        files = scanned.files
-        paths = file_paths(storage, files)
-        splits.append(tuple(_plan_splits(storage, scanned, files, paths, snapshot.id, chosen=~is_shared)))
+        splits.append(tuple(_plan_splits(storage, scanned, snapshot.id, chosen=~is_shared)[0]))
     files, version = first.files, snapshots[0].id
     read = np.asarray(is_included(files.entries, files.schema, files.options, version))
     return PlannedPair(splits=(splits[0], splits[1]), shared_files=int((shared[0] & read).sum()))
@@ -131,13 +129,8 @@ def scan_pair(
 class _Scan:
     state: PaimonState
     files: PaimonFiles
-    kept: npt.NDArray[np.bool_]
-    """Whether rows of each file's partition might match."""
-    reasons: Reasons
-
-    @property
-    def is_read(self) -> npt.NDArray[np.bool_]:
-        return np.array([reason is None for reason in self.reasons], np.bool_)
+    """The files that are not skipped before splits are planned."""
+    pruning: Pruning | None
 
 
 def _scan_files(
@@ -149,43 +142,43 @@ def _scan_files(
     level: int | None = None,
     lists: Callable[[], ManifestLists] | None = None,
 ) -> _Scan:
-    """Return the live files of a version, and those that a predicate skips before splits are planned."""
+    """Return the live files of a version that a predicate does not skip before splits are planned."""
     (schema, newest), listed = storage.together(
         partial(schemas.with_newest, snapshot.schema_id), lists or partial(state_lists, storage, snapshot)
     )
-    columns = PLAN_COLUMNS if predicate is None else None
-    keep = manifests_with(schema, predicate, storage)
-    state = read_state(storage, snapshot, lists=listed, keep=keep, columns=columns)
+    pruning = None if predicate is None else Pruning(schema, newest.options, schemas, storage, predicate)
+    state = read_state(
+        storage,
+        snapshot,
+        lists=listed,
+        keep=manifests_with(schema, predicate, storage),
+        columns=PLAN_COLUMNS if pruning is None else SCAN_COLUMNS,
+        begin=None if pruning is None else pruning.begin,
+    )
+    entries = state.entries.drop_columns(["is_new"])
     if level is not None:
-        state = replace(state, entries=state.entries.filter(pc.equal(state.entries.column("level"), level)))
-    partitions = partitions_of(state.entries.column("partition"), schema)
-    kept = by_partition(partitions, schema, predicate)
-    reasons = np.array([None if might else "partition" for might in kept], np.object_)
+        entries = entries.filter(pc.equal(entries.column("level"), level))
     files = PaimonFiles(
-        entries=state.entries.drop_columns(["is_new"]),
-        partitions=partitions,
+        entries=entries,
+        partitions=partitions_of(entries.column("partition"), schema),
         schema=schema,
-        file_schemas=file_schemas(schemas, state.entries.filter(pa.array(kept))),
+        file_schemas=file_schemas(schemas, entries),
         options=newest.options,
         storage=storage,
     )
-    if predicate is not None:
-        reasons[kept] = before_planning(files.where(kept), predicate)
-    return _Scan(state=state, files=files, kept=kept, reasons=reasons)
+    return _Scan(state=state, files=files, pruning=pruning)
 
 
 def _plan_splits(
-    storage: Storage,
-    scanned: _Scan,
-    files: PaimonFiles,
-    paths: Sequence[str],
-    version: int,
-    *,
-    chosen: npt.NDArray[np.bool_] | None = None,
-) -> list[Split]:
+    storage: Storage, scanned: _Scan, version: int, *, chosen: Mask | None = None
+) -> tuple[list[Split], Mask]:
+    """Return the splits of files, and which of the files are skipped; see `planning.splits`."""
+    files = scanned.files
     vectors = vectors_in(storage, scanned.state.indexes, files.schema, files.options, strict=True)
-    splits = planning.splits(files, vectors, paths, version, chosen=chosen)
-    return splits if scanned.state.adds_up else [replace(split, rows=None, live_rows=None) for split in splits]
+    splits, skipped = planning.splits(files, vectors, partial(file_paths, storage), version, chosen=chosen)
+    if not scanned.state.adds_up:
+        splits = [replace(split, rows=None, live_rows=None) for split in splits]
+    return splits, skipped
 
 
 def filtered_state(
@@ -197,12 +190,21 @@ def filtered_state(
     columns: Sequence[str] | None = FILE_COLUMNS,
 ) -> tuple[PaimonState, PaimonPartitions]:
     """Return the live files in the partitions that the predicate might match, with these columns of ENTRIES."""
-    state = read_state(storage, snapshot, lists=lists, keep=manifests_with(schema, predicate, storage), columns=columns)
-    partitions = partitions_of(state.entries.column("partition"), schema)
-    if predicate is None:
-        return state, partitions
-    kept = by_partition(partitions, schema, predicate)
-    return replace(state, entries=state.entries.filter(pa.array(kept))), partitions.where(kept)
+
+    def select(entries: pa.Table) -> pa.Table:
+        return entries.filter(
+            pa.array(by_partition(partitions_of(entries.column("partition"), schema), schema, predicate))
+        )
+
+    state = read_state(
+        storage,
+        snapshot,
+        lists=lists,
+        keep=manifests_with(schema, predicate, storage),
+        columns=columns,
+        begin=None if predicate is None else lambda: select,
+    )
+    return state, partitions_of(state.entries.column("partition"), schema)
 
 
 def file_schemas(schemas: Schemas, entries: pa.Table) -> Mapping[int, PaimonSchema]:

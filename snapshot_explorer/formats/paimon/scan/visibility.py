@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
@@ -33,21 +35,29 @@ def is_included(entries: pa.Table, schema: PaimonSchema, options: Mapping[str, s
 
     Source: paimon docs, "Deletion Vectors", "First Row", "Postpone Bucket"; paimon DataTableBatchScan.
     """
-    everything = pa.array([True] * len(entries), pa.bool_())
     if not schema.primary_keys:
-        return everything
+        return pa.array(is_shown(entries, schema, options))
     postponed = pc.less(entries.column("bucket"), 0)
     if options.get("bucket", "").strip() != _POSTPONED and pc.any(postponed).as_py():
         name = entries.filter(postponed).column("file_name")[0].as_py()
         raise refusal(features.UNDECLARED_POSTPONED_BUCKETS, version=version, postponed=_POSTPONED, file=name)
-    shown = pc.invert(postponed)
-    if parse_keyword(options, "merge-engine") == "first-row":
-        shown = pc.and_(shown, pc.greater(entries.column("level"), 0))
-    if has_vectors(options) and not parse_flag(options, "deletion-vectors.merge-on-read"):
-        shown = pc.and_(shown, pc.greater(entries.column("level"), 0))
-        if not parse_flag(schema.options, _ENABLED):
-            _check_switched(entries, version)
+    if _needs_compaction(options) and not parse_flag(schema.options, _ENABLED):
+        _check_switched(entries, version)
+    return pa.array(is_shown(entries, schema, options))
+
+
+def is_shown(entries: pa.Table, schema: PaimonSchema, options: Mapping[str, str]) -> npt.NDArray[np.bool_]:
+    """Return `is_included` without its checks, for some of the live entries."""
+    if not schema.primary_keys:
+        return np.ones(len(entries), np.bool_)
+    shown = np.asarray(entries.column("bucket").to_numpy() >= 0, np.bool_)
+    if parse_keyword(options, "merge-engine") == "first-row" or _needs_compaction(options):
+        shown &= entries.column("level").to_numpy() > 0
     return shown
+
+
+def _needs_compaction(options: Mapping[str, str]) -> bool:
+    return has_vectors(options) and not parse_flag(options, "deletion-vectors.merge-on-read")
 
 
 def _check_switched(entries: pa.Table, version: int) -> None:
