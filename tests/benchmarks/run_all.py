@@ -59,7 +59,7 @@ BENCHMARKS = (
     "spark_rows.py vectors --jars {delta_jars}",
     "spark_rows.py merge --jars {paimon_jars}",
     "spark_metadata.py",
-    "size.py --entries 1000000 --peers {deltalake} {pyiceberg}",
+    "size.py delta iceberg --entries 1000000 --peers {deltalake} {pyiceberg}",
     "explorer.py",
     "lake.py --deltalake {deltalake} --pyiceberg {pyiceberg} --pypaimon {pypaimon}",
     "lake.py --deltalake {deltalake} --pyiceberg {pyiceberg} --pypaimon {pypaimon} --spark --tables 10000",

@@ -1,12 +1,13 @@
 """Measure plans and listings of very large tables: seconds and peak memory of ours and of the peers, in turns.
 
-    python tests/benchmarks/size.py [delta] [iceberg] [--entries 100000 ...] [--peers PYTHON ...] [--rounds 2]
+    python tests/benchmarks/size.py [delta] [iceberg] [paimon] [--entries 100000 ...] [--peers PYTHON ...] [--rounds 2]
 
 The tables are metadata only: a Delta table with a classic checkpoint of so many files with statistics in 16 parts and
-100 commits after it, and an Iceberg table of manifests with 2,000 entries each. They are written once per size, from
-fixed numbers, into a folder of the system's temporary folder. Every measurement has a process of its own; the import
-is not timed, and the peak is that of the whole process. Two sizes or more show how time and memory grow. Asserts
-nothing.
+100 commits after it, an Iceberg table of manifests with 2,000 entries each, and an append-only Paimon table, without a
+peer, of manifests with 20,000 entries and a commit that removes a thousandth of the files. They are written once per
+size, from fixed numbers, into a folder of the system's temporary folder. Every measurement has a process of its own;
+the import is not timed, and the peak is that of the whole process. Two sizes or more show how time and memory grow.
+Asserts nothing.
 """
 
 # ruff: noqa: T201 - it prints what it measured
@@ -34,6 +35,9 @@ sys.path.append(str(Path(__file__).parents[2]))
 
 from tests.benchmarks.delta_open import add, first_actions, info
 from tests.benchmarks.iceberg_metadata import _Table, data_file
+from tests.benchmarks.paimon_history import Metadata, write_manifest
+from tests.benchmarks.paimon_manifests import binary_row
+from tests.benchmarks.paimon_manifests import entry as paimon_entry
 from tests.benchmarks.report import record
 from tests.support.iceberg.table_builder import ADDED, entry
 
@@ -41,7 +45,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 PARTS, COMMITS, GROUP = 16, 100, 50_000
-PER_MANIFEST = 2_000
+PER_MANIFEST, PER_PAIMON_MANIFEST = 2_000, 20_000
 FEW = 200
 ROWS = 1_000
 """Rows of a file, whose ids follow each other."""
@@ -165,7 +169,34 @@ def _data_file(table: _Table, chance: random.Random, number: int) -> dict[str, A
     return result | {"record_count": ROWS, "file_path": table.path(f"data/{number:032x}-00001.parquet")}
 
 
-WRITERS = {"delta": write_delta, "iceberg": write_iceberg}
+def write_paimon(folder: Path, entries: int) -> None:
+    table = Metadata(
+        folder, {"id": "BIGINT", "day": "INT"} | {f"c{number}": "BIGINT" for number in range(2, 10)}, [], -1
+    )
+    for begin in range(0, entries, PER_PAIMON_MANIFEST):
+        files = [_paimon_entry(number) for number in range(begin, min(begin + PER_PAIMON_MANIFEST, entries))]
+        table.base.append(write_manifest(folder, f"manifest-{begin}", files))
+    table.rows = entries * ROWS
+    removed = [_paimon_entry(number) | {"_KIND": 1} for number in range(0, entries, 1_000)]
+    table.add_snapshot(1, [*removed, _paimon_entry(entries)], "OVERWRITE", "manifest-delta")
+
+
+def _paimon_entry(number: int) -> dict[str, Any]:
+    result = paimon_entry(number)
+    low, day = number * ROWS, number // PER_PAIMON_MANIFEST
+    others = range(2, 10)
+    stats = {
+        "_MIN_VALUES": binary_row(low, day, *others),
+        "_MAX_VALUES": binary_row(low + ROWS - 1, day, *others),
+        "_NULL_COUNTS": [0] * 10,
+    }
+    none = {"_MIN_VALUES": binary_row(), "_MAX_VALUES": binary_row(), "_NULL_COUNTS": []}
+    file = {"_ROW_COUNT": ROWS, "_MIN_KEY": binary_row(), "_MAX_KEY": binary_row(), "_KEY_STATS": none, "_LEVEL": 0}
+    place = {"_PARTITION": binary_row(day), "_BUCKET": 0, "_TOTAL_BUCKETS": -1}
+    return result | place | {"_FILE": result["_FILE"] | file | {"_VALUE_STATS": stats}}
+
+
+WRITERS = {"delta": write_delta, "iceberg": write_iceberg, "paimon": write_paimon}
 
 
 def made(table_format: str, entries: int) -> Path:
@@ -204,7 +235,7 @@ def run(python: str, opening: str, work: str, *, paths: Sequence[Path], key: int
 
 def measure(table_format: str, entries: int, python: str | None, rounds: int) -> None:
     paths, key = (made(table_format, FEW), made(table_format, entries)), entries * ROWS // 3
-    peer, peer_opening, peer_works = PEERS[table_format]
+    peer, peer_opening, peer_works = PEERS.get(table_format, ("peer", "", tuple(WORKS)))
     for (name, work), peer_work in zip(WORKS.items(), peer_works, strict=True):
         own, other = [], []
         for _ in range(rounds):
@@ -237,7 +268,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=2)
     options = parser.parse_args()
     for table_format in options.formats:
-        python = _with_package(options.peers, PEERS[table_format][0])
+        python = _with_package(options.peers, PEERS[table_format][0]) if table_format in PEERS else None
         for entries in options.entries:
             measure(table_format, entries, python, options.rounds)
 
