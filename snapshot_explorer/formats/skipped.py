@@ -22,10 +22,9 @@ Reasons = npt.NDArray[np.object_]
 
 def by_statistics(predicate: Predicate, bounds: Bounds) -> list[str | None]:
     """Return the reasons to skip files whose bounds rule out every row."""
-    reasons: list[str | None] = pc.binary_join_element_wise(
-        "statistics of ", predicate.ruled_out(bounds), ""
-    ).to_pylist()
-    return reasons
+    columns = predicate.ruled_out(bounds).dictionary_encode()
+    texts = [f"statistics of {column}" for column in columns.dictionary.to_pylist()]
+    return [None if index is None else texts[index] for index in columns.indices.to_pylist()]
 
 
 def skipped_frame(
