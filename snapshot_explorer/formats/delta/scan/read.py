@@ -126,9 +126,8 @@ class _Target:
 
 
 def _target(plan: DeltaPlan, fields: Sequence[DeltaField]) -> _Target:
-    constants = (
-        {} if plan.partition is None else {name: plan.partition.column(name)[0] for name in plan.partition.column_names}
-    )
+    partition = plan.partition
+    constants = {} if partition is None else {name: partition.column(name)[0] for name in partition.column_names}
     stored = [field for field in fields if field.name not in constants and field not in HIDDEN]
     tracked = metadata_columns.stored_columns([field for field in fields if field in HIDDEN], plan.row_tracking)
     return _Target(
