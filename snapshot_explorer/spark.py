@@ -5,7 +5,6 @@ Runs in Python workers of Spark's driver, which have no session. Executors run `
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
@@ -19,6 +18,7 @@ from snapshot_explorer.core.errors import InvalidArgumentError, MissingDependenc
 from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.core.limits import DEFAULT, parse_limits
 from snapshot_explorer.core.old_libraries import PYSPARK_READ_LIMITS
+from snapshot_explorer.core.text import did_you_mean
 from snapshot_explorer.engines.scan import scan_of
 from snapshot_explorer.engines.spark.conditions import pushed_condition
 from snapshot_explorer.engines.spark.executors import pack_value, unpack_value
@@ -114,11 +114,10 @@ def _validate_options(options: Mapping[str, str]) -> dict[str, str]:
     known = {name.lower() for name in _OPTIONS}
     for name in options:
         if name.lower() not in known:
-            near = difflib.get_close_matches(name, _OPTIONS, n=1, cutoff=0.6)
-            hint = f"Did you mean {near[0]}? " if near else ""
             raise InvalidArgumentError(
-                f"The data source 'snapshot' has no option {name!r}. {hint}Options: {', '.join(_OPTIONS)}. For "
-                "storage options, register SnapshotDataSource.with_storage_options({...}), which keeps them secret."
+                f"The data source 'snapshot' has no option {name!r}.{did_you_mean(name, _OPTIONS)} Options: "
+                f"{', '.join(_OPTIONS)}. For storage options, register "
+                "SnapshotDataSource.with_storage_options({...}), which keeps them secret."
             )
     validated = {name.lower(): value for name, value in options.items()}
     if "path" not in validated:

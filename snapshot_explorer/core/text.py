@@ -1,7 +1,10 @@
 """Numbers and times as text, the same in messages, in the terminal and in the browser."""
 
 import re
+from collections.abc import Callable, Collection, Iterable
 from datetime import UTC, datetime
+from difflib import get_close_matches
+from itertools import islice
 
 _UNITS = ("kB", "MB", "GB", "TB", "PB", "EB")
 _THOUSAND = 1000
@@ -25,6 +28,18 @@ def pluralize(count: int | None, noun: str) -> str:
     if count is None:
         return f"an unknown number of {noun}s"
     return f"{count:,} {noun}" + ("" if count == 1 else "s")
+
+
+def list_names(names: Collection[str], most: int = 20) -> str:
+    """Return names for a message: the first ones, and how many more there are."""
+    shown = ", ".join(islice(names, most))
+    return f"{shown} and {len(names) - most:,} more" if len(names) > most else shown
+
+
+def did_you_mean(name: object, known: Iterable[str], spell: Callable[[str], str] = str) -> str:
+    """Return the question ` Did you mean x?` with the most similar known name, spelled; empty if none is similar."""
+    near = get_close_matches(str(name), list(known), 1)
+    return f" Did you mean {spell(near[0])}?" if near else ""
 
 
 def format_utc(time: datetime) -> str:

@@ -19,6 +19,7 @@ import pyarrow as pa
 from snapshot_explorer.arrow.data_types import is_number
 from snapshot_explorer.core import resources
 from snapshot_explorer.core.errors import InvalidArgumentError, UnknownColumnError
+from snapshot_explorer.core.text import list_names
 from snapshot_explorer.engines import data_skipping
 from snapshot_explorer.engines.collations import check_condition
 from snapshot_explorer.engines.duckdb_ast import children, fetch_scalar, find_column, quote_identifier, to_sql
@@ -405,8 +406,7 @@ def unknown_column(
         where, near = f" in the condition {in_condition!r}", [_spelled(item) for item in near]
     hint = f"Did you mean {' or '.join(near)}?" if near else ""
     hint = f"Text has single quotes: '{name}'." if may_be_text and not near else hint
-    shown = ", ".join(known[:20]) + (f" and {len(known) - 20:,} more" if len(known) > 20 else "")  # noqa: PLR2004 - a line
-    return UnknownColumnError(name, where=where, hint=hint, columns=shown)
+    return UnknownColumnError(name, where=where, hint=hint, columns=list_names(known))
 
 
 def _conjuncts(cursor: duckdb.DuckDBPyConnection, tree: dict[str, Any], text: str) -> list[tuple[dict[str, Any], str]]:

@@ -9,7 +9,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from difflib import get_close_matches
 from hashlib import blake2b
 from typing import ClassVar, Self
 
@@ -33,6 +32,7 @@ from snapshot_explorer.core.records import (
     TableSchema,
     Validation,
 )
+from snapshot_explorer.core.text import did_you_mean
 from snapshot_explorer.formats.capabilities import (
     CatalogFacts,
     CommitClock,
@@ -622,6 +622,5 @@ def unknown_inspection(
         noun: What the format calls such a table.
     """
     names = [item.name for item in inspections]
-    near = get_close_matches(name, names, 1)
-    hint = f" Did you mean {near[0]}?" if near else ""
-    return InvalidArgumentError(f"No {noun} is called {name!r}.{hint} {noun.capitalize()}s: {', '.join(names)}.")
+    near = did_you_mean(name, names)
+    return InvalidArgumentError(f"No {noun} is called {name!r}.{near} {noun.capitalize()}s: {', '.join(names)}.")

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 
 from snapshot_explorer.core.errors import SnapshotNotFoundError, StorageError, TableNotFoundError
 from snapshot_explorer.core.records import absence_text
+from snapshot_explorer.core.text import list_names
 
 TRIES = 3
 """Attempts before a listing is refused: an object store may not be up to date, or a writer may be active."""
@@ -76,8 +77,7 @@ def missing_versions_error(root: str, lost: Sequence[int], after: Sequence[int],
 def _version_list(versions: Sequence[int]) -> str:
     if len(versions) == 1:
         return f"version {versions[0]}"
-    more = f" and {len(versions) - _MAX_NAMED:,} more" if len(versions) > _MAX_NAMED else ""
-    return f"versions {', '.join(map(str, versions[:_MAX_NAMED]))}{more}"
+    return f"versions {list_names([*map(str, versions)], _MAX_NAMED)}"
 
 
 def _utc_text(time: datetime) -> str:

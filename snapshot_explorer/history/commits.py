@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import get_args
 
 import pyarrow as pa
@@ -14,6 +13,7 @@ from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotExplorer
 from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.core.progress import Step, step
 from snapshot_explorer.core.records import MAINTENANCE_KINDS, Commit, Gap, Kind, gaps_note
+from snapshot_explorer.core.text import did_you_mean
 from snapshot_explorer.formats import TableFormat
 from snapshot_explorer.formats.unread_versions import Reasons, readable_commits, unread_notes
 from snapshot_explorer.history.anomaly_marks import with_marks
@@ -85,11 +85,9 @@ class CommitFilter:
             if value is not None and not isinstance(value, str):
                 raise InvalidArgumentError(f"{name} must be text, got {value!r}. Write it in quotes.")
         if self.kind is not None and self.kind not in get_args(Kind):
-            near = get_close_matches(str(self.kind), get_args(Kind), 1)
-            hint = f" Did you mean {near[0]}?" if near else ""
-            raise InvalidArgumentError(
-                f"{self.kind!r} is not a kind of commit.{hint} Kinds: {', '.join(get_args(Kind))}."
-            )
+            kinds: tuple[str, ...] = get_args(Kind)
+            near = did_you_mean(self.kind, kinds)
+            raise InvalidArgumentError(f"{self.kind!r} is not a kind of commit.{near} Kinds: {', '.join(kinds)}.")
         if not self.maintenance and self.kind in MAINTENANCE_KINDS:
             raise InvalidArgumentError(
                 Message(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from abc import ABC, abstractmethod
 from bisect import bisect_right
 from dataclasses import dataclass, replace
@@ -29,7 +28,7 @@ from snapshot_explorer.core.refs import (
 )
 from snapshot_explorer.core.refs.records import brief_repr, format_time
 from snapshot_explorer.core.single_flight import cached_property
-from snapshot_explorer.core.text import format_utc
+from snapshot_explorer.core.text import did_you_mean, format_utc, list_names
 from snapshot_explorer.history.commits import commit_of, history_frame, unread_commit_notes
 from snapshot_explorer.history.expectations import Expectation
 from snapshot_explorer.history.expressions import open_expression
@@ -51,8 +50,6 @@ _FIRST_TIME = datetime.min.replace(tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
 _SOON = 60
 """A commit within this many seconds after the time of a ref is mentioned."""
-_MAX_NAMED = 20
-"""Branches that a message names."""
 
 
 class WithPast(ABC):
@@ -382,12 +379,8 @@ class History:
         self._check_has_branches()
         names = self.branch_names()
         if name not in names and not self.table_format.branches.has_history(name):
-            near = difflib.get_close_matches(name, names, 1)
-            more = f" and {len(names) - _MAX_NAMED:,} more" if len(names) > _MAX_NAMED else ""
-            raise SnapshotNotFoundError(
-                f"The table has no branch {name!r}. Branches: {', '.join(names[:_MAX_NAMED])}{more}."
-                + (f" Did you mean {OfBranch(name=near[0])}?" if near else "")
-            )
+            near = did_you_mean(name, names, lambda branch: str(OfBranch(name=branch)))
+            raise SnapshotNotFoundError(f"The table has no branch {name!r}. Branches: {list_names(names)}.{near}")
         return self.table_format.branches.table_on(name)
 
     def _check_has_branches(self) -> None:

@@ -24,6 +24,7 @@ from snapshot_explorer.core.refs.records import (
     quote_name,
     to_utc,
 )
+from snapshot_explorer.core.text import list_names
 from snapshot_explorer.history.open_branch import Log
 
 
@@ -157,9 +158,7 @@ def _unknown_tag_error(ref: Tag, tags: Mapping[str, int]) -> SnapshotNotFoundErr
         return SnapshotNotFoundError(f"Tag {ref.name!r} does not exist: the table has no tags. Try latest or @2h.")
     near = difflib.get_close_matches(ref.name, tags, n=3, cutoff=0.5)
     advice = f"Did you mean {' or '.join(str(Tag(name=name)) for name in near)}?" if near else "Use one of them."
-    names = sorted(tags)
-    examples = ", ".join(names[:10]) + (f" and {len(names) - 10:,} more" if len(names) > 10 else "")  # noqa: PLR2004 - a line
-    return SnapshotNotFoundError(f"Tag {ref.name!r} does not exist. Tags: {examples}. {advice}")
+    return SnapshotNotFoundError(f"Tag {ref.name!r} does not exist. Tags: {list_names(sorted(tags), 10)}. {advice}")
 
 
 def last_committed_by(time: datetime, log: Log) -> int | None:

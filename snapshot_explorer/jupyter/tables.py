@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Mapping, MutableMapping
-from difflib import get_close_matches
 from keyword import iskeyword
 from typing import cast
 
+from snapshot_explorer.core.text import did_you_mean
 from snapshot_explorer.jupyter.usage_error import UsageError
 from snapshot_explorer.table import Table
 
@@ -108,5 +108,4 @@ class OpenTables:
         names = list(self.all())
         if not names:
             return "No table is open. Open one: %snapshot open PATH as NAME."
-        near = get_close_matches(name, names, 1) if name else []
-        return f"{f'Did you mean {near[0]}? ' if near else ''}Open: {', '.join(names)}."
+        return f"{did_you_mean(name, names)} Open: {', '.join(names)}.".lstrip()

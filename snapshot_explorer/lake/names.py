@@ -7,14 +7,12 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, TypeVar
 
 from snapshot_explorer.core.errors import TableNotFoundError
+from snapshot_explorer.core.text import list_names
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
 A = TypeVar("A")
-
-_NAMED = 10
-"""The maximum number of names in a message."""
 
 
 def short_name(name: str) -> str:
@@ -50,9 +48,3 @@ def suggest_names(name: str, names: Collection[str]) -> str:
     near = get_close_matches(str(name), [*whole, *names], 1, 0.5)
     meant = f"Did you mean {whole.get(near[0], near[0])}? " if near else ""
     return f"{meant}Tables: {list_names(sorted(names))}."
-
-
-def list_names(names: Collection[str]) -> str:
-    """Return the first names, and how many more there are."""
-    first = ", ".join([*names][:_NAMED])
-    return f"{first} and {len(names) - _NAMED:,} more" if len(names) > _NAMED else first

@@ -21,12 +21,12 @@ from snapshot_explorer.core.hints import Message, without_period
 from snapshot_explorer.core.records import runs_of, runs_text
 from snapshot_explorer.core.refs.records import brief_repr
 from snapshot_explorer.core.shown import Shown
-from snapshot_explorer.core.text import format_utc, pluralize
+from snapshot_explorer.core.text import format_utc, list_names, pluralize
 from snapshot_explorer.engines.conditions import condition_names, parse_condition, with_names
 from snapshot_explorer.engines.duckdb_ast import find_column
 from snapshot_explorer.history import history_of
 from snapshot_explorer.lake.certificate_documents import Document, hidden_condition, write_document
-from snapshot_explorer.lake.names import find_by_name, list_names
+from snapshot_explorer.lake.names import find_by_name
 from snapshot_explorer.lake.threads import concurrently
 from snapshot_explorer.results import Frame, non_empty_columns
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Literal, get_args
 
 import pyarrow as pa
@@ -11,6 +10,7 @@ from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.variant_texts import with_texts
 from snapshot_explorer.core.errors import InvalidArgumentError
 from snapshot_explorer.core.hints import Hint, Message
+from snapshot_explorer.core.text import did_you_mean
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -63,13 +63,8 @@ def check_types(types: str) -> PandasTypes:
     for name in known:
         if types == name:
             return name
-    near = get_close_matches(str(types), known, 1)
-    raise InvalidArgumentError(
-        Message(
-            Hint("", {"types": types}),
-            f" is unknown. {f'Did you mean {near[0]}? ' if near else ''}Types: {', '.join(known)}.",
-        )
-    )
+    near = did_you_mean(types, known)
+    raise InvalidArgumentError(Message(Hint("", {"types": types}), f" is unknown.{near} Types: {', '.join(known)}."))
 
 
 def decimal_columns(schema: pa.Schema) -> list[str]:

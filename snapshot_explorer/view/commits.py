@@ -12,7 +12,7 @@ import pyarrow as pa
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.value_text import MINUS, readable_words
 from snapshot_explorer.core.records import Measure
-from snapshot_explorer.core.text import format_size, format_utc, short_user
+from snapshot_explorer.core.text import format_size, format_utc, list_names, short_user
 from snapshot_explorer.view.anomaly_marks import rule_lines
 from snapshot_explorer.view.drawing import Grid
 from snapshot_explorer.view.figures import Style, clean_text, escape_plotly, numbers_with_gaps
@@ -130,8 +130,7 @@ def with_totals(commits: pa.Table, totals: pa.Table | None) -> pa.Table:
 
 def name_line(noun: str, names: Sequence[str], limit: int = MAX_NAMES) -> str:
     """Return the names of tags or branches as a line of text, up to a limit."""
-    more = f" and {len(names) - limit:,} more" if len(names) > limit else ""
-    return f"{noun} " + ", ".join(clean_text(name, 60) for name in names[:limit]) + more
+    return f"{noun} {list_names([clean_text(name, 60) for name in names], limit)}"
 
 
 def commit_hover_text(row: dict[str, object], schema_changed: object) -> str:

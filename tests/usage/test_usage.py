@@ -345,7 +345,7 @@ def test_what_cannot_be_removed_or_grouped_is_refused(scenario):
         table.usage(without="latest")
     with pytest.raises(SnapshotNotFoundError, match="99"):
         table.usage(without=99)
-    with pytest.raises(InvalidArgumentError, match="Did you mean 'version'?"):
+    with pytest.raises(InvalidArgumentError, match="Did you mean version?"):
         table.usage("versions")
 
 

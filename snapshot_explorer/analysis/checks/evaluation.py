@@ -25,7 +25,7 @@ from snapshot_explorer.core.records import MAINTENANCE_KINDS, capitalized, gaps_
 from snapshot_explorer.core.refs import Version
 from snapshot_explorer.core.safe_text import sanitize
 from snapshot_explorer.core.single_flight import cached_property
-from snapshot_explorer.core.text import pluralize
+from snapshot_explorer.core.text import list_names, pluralize
 from snapshot_explorer.history import CommitFilter, expected_reasons, naming_renamed_columns, read_history
 
 if TYPE_CHECKING:
@@ -201,9 +201,8 @@ class _CheckedTable:
         """Return the rows of versions that the user does not expect, and a sentence on the others."""
         reasons = self._reasons
         expected = sorted({row["version"] for row in rows} & reasons.keys())
-        named = ", ".join(f"version {version} ({sanitize(reasons[version])})" for version in expected[:_NAMED])
-        more = f" and {len(expected) - _NAMED:,} more" if len(expected) > _NAMED else ""
-        return [row for row in rows if row["version"] not in reasons], [f"Expected: {named}{more}."] * bool(expected)
+        named = list_names([f"version {version} ({sanitize(reasons[version])})" for version in expected], _NAMED)
+        return [row for row in rows if row["version"] not in reasons], [f"Expected: {named}."] * bool(expected)
 
     @cached_property
     def _reasons(self) -> Mapping[int, str]:

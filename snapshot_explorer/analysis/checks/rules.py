@@ -3,13 +3,13 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cached_property
 
 import pyarrow as pa
 
 from snapshot_explorer.core.errors import InvalidArgumentError
 from snapshot_explorer.core.refs.records import brief_repr
+from snapshot_explorer.core.text import did_you_mean
 from snapshot_explorer.engines.conditions import Condition, parse_condition
 
 RULES = ("late", "anomaly", "schema-change", "unreadable", "duplicates")
@@ -123,10 +123,8 @@ def _rule(text: str) -> Rule:
     if text in RULES:
         return text
     if _WORD.fullmatch(text):
-        near = get_close_matches(text.lower().replace("_", "-"), RULES, 1)
-        raise InvalidArgumentError(
-            f"There is no rule {text!r}. {f'Did you mean {near[0]}? ' if near else ''}{_choices()}"
-        )
+        near = did_you_mean(text.lower().replace("_", "-"), RULES)
+        raise InvalidArgumentError(f"There is no rule {text!r}.{near} {_choices()}")
     result = CheckCondition(text)
     _ = result.compiled
     return result

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, date, datetime
-from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from os import PathLike
 from pathlib import Path
@@ -14,6 +13,7 @@ from snapshot_explorer.analysis.profile import AnomalyRules
 from snapshot_explorer.core.errors import InvalidArgumentError
 from snapshot_explorer.core.refs.grammar import parse_time_bound
 from snapshot_explorer.core.refs.records import brief_repr
+from snapshot_explorer.core.text import did_you_mean
 from snapshot_explorer.history import Expectation, expectations_of
 
 _KEYS = ("fail-on", "since", "key", "anomaly", "expected")
@@ -89,10 +89,9 @@ def check_settings(
 def _with(settings: CheckSettings, values: Mapping[str, Any]) -> CheckSettings:
     unknown = next((name for name in values if name not in _KEYS), None)
     if unknown is not None:
-        near = get_close_matches(str(unknown), _KEYS, 1)
         raise InvalidArgumentError(
-            f"There is no setting {brief_repr(unknown)}. {f'Did you mean {near[0]}? ' if near else ''}"
-            f"Settings: {', '.join(_KEYS)}, and tables with a part for each pattern."
+            f"There is no setting {brief_repr(unknown)}.{did_you_mean(unknown, _KEYS)} Settings: {', '.join(_KEYS)}, "
+            "and tables with a part for each pattern."
         )
     if "fail-on" in values:
         settings = replace(settings, rules=parse_rules(values["fail-on"]))

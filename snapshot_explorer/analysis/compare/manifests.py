@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from snapshot_explorer.core import frames
 from snapshot_explorer.core.errors import InvalidArgumentError
+from snapshot_explorer.core.text import list_names
 from snapshot_explorer.formats import TableVersion
 from snapshot_explorer.results import Frame, non_empty_columns
 
@@ -99,11 +100,9 @@ def find_manifest(name: str, paths: Sequence[str], *, owner: str) -> str:
     if len(named) == 1:
         return named[0]
     if named:
-        examples = ", ".join(named[:_MAX_NAMED]) + (
-            f" and {len(named) - _MAX_NAMED:,} more" if len(named) > _MAX_NAMED else ""
-        )
         raise InvalidArgumentError(
-            f"{len(named):,} manifests of {owner} end with {name!r}: {examples}. Use a longer part of the name."
+            f"{len(named):,} manifests of {owner} end with {name!r}: {list_names(named, _MAX_NAMED)}. Use a longer "
+            "part of the name."
         )
     near = get_close_matches(_name(name), [_name(path) for path in paths[:_MAX_COMPARED]], 1, cutoff=0)
     hint = f" The nearest is {near[0]}." if near else ""

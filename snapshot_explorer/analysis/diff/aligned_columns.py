@@ -10,6 +10,7 @@ from snapshot_explorer.arrow.nesting import with_entries, with_fields, with_item
 from snapshot_explorer.core.errors import InvalidArgumentError, UnsupportedFeatureError
 from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.core.records import FieldIds, TableSchema
+from snapshot_explorer.core.text import list_names
 from snapshot_explorer.engines.conditions import unknown_column
 from snapshot_explorer.formats import TableVersion
 from snapshot_explorer.formats.features import LEAVE_OUT
@@ -133,12 +134,6 @@ def _references(field: pa.Field, at: str) -> dict[str, str]:
         part = dtype.field(index)
         result |= _references(part, f"{at}.{part.name if pa.types.is_struct(dtype) else index}")
     return result
-
-
-def list_names(names: Sequence[str]) -> str:
-    """Return names for a message: the first 20, and how many more."""
-    shown = ", ".join(names[:20])
-    return shown + (f" and {len(names) - 20:,} more" if len(names) > 20 else "")  # noqa: PLR2004 - a line
 
 
 def check_names(names: Sequence[str] | str | None, known: Sequence[str], argument: str) -> tuple[str, ...] | None:

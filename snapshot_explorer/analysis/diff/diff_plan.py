@@ -7,14 +7,14 @@ from functools import cached_property
 
 import pyarrow as pa
 
-from snapshot_explorer.analysis.diff.aligned_columns import AlignedColumns, align_columns, check_names, list_names
+from snapshot_explorer.analysis.diff.aligned_columns import AlignedColumns, align_columns, check_names
 from snapshot_explorer.analysis.diff.changed_splits import changed_splits
 from snapshot_explorer.analysis.diff.comparison_rules import EXACT, ComparisonRules
 from snapshot_explorer.core.errors import CorruptTableError, InvalidArgumentError, SnapshotNotFoundError
 from snapshot_explorer.core.hints import Message
 from snapshot_explorer.core.records import Gap, Split
 from snapshot_explorer.core.shown import Shown
-from snapshot_explorer.core.text import format_size, format_utc, pluralize
+from snapshot_explorer.core.text import format_size, format_utc, list_names, pluralize
 from snapshot_explorer.engines.conditions import Condition, parse_condition
 from snapshot_explorer.engines.scan import check_files
 from snapshot_explorer.formats import TableFormat, TableVersion

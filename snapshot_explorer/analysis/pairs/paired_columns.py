@@ -28,12 +28,12 @@ from snapshot_explorer.analysis.diff.aligned_columns import (
     AlignedColumns,
     check_names,
     differing_references,
-    list_names,
     wider_type,
 )
 from snapshot_explorer.core.errors import InvalidArgumentError, UnsupportedFeatureError
 from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.core.records import FieldIds
+from snapshot_explorer.core.text import list_names
 from snapshot_explorer.engines.conditions import unknown_column
 
 if TYPE_CHECKING:

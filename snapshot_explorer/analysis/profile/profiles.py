@@ -28,6 +28,7 @@ from snapshot_explorer.core import frames
 from snapshot_explorer.core.errors import InvalidArgumentError
 from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.core.records import MAINTENANCE_KINDS, Gap
+from snapshot_explorer.core.text import list_names
 from snapshot_explorer.engines.collations import collation_of
 from snapshot_explorer.engines.conditions import unknown_column
 from snapshot_explorer.engines.spark import sessions
@@ -194,8 +195,7 @@ def unrecorded_columns(columns: Mapping[str, pa.Table], *, everywhere: bool) -> 
         everywhere: Whether to name only columns without a number at any version, rather than at one version.
     """
     names = [name for name, rows in columns.items() if _is_unrecorded(rows, everywhere=everywhere)]
-    more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
-    return f"{', '.join(names[:_NAMED])}{more}"
+    return list_names(names, _NAMED)
 
 
 def _is_unrecorded(rows: pa.Table, *, everywhere: bool) -> bool:

@@ -5,9 +5,10 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from snapshot_explorer.analysis.diff.aligned_columns import AlignedColumns, list_names, wider_type
+from snapshot_explorer.analysis.diff.aligned_columns import AlignedColumns, wider_type
 from snapshot_explorer.core.errors import UNREADABLE, InvalidArgumentError, UnsupportedFeatureError
 from snapshot_explorer.core.hints import Hint, Message
+from snapshot_explorer.core.text import list_names
 from snapshot_explorer.formats import TableVersion
 from snapshot_explorer.formats.features import LEAVE_OUT
 from snapshot_explorer.history import History, column_names

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from snapshot_explorer.core.records import gaps_note
 from snapshot_explorer.core.refs import RefLike
 from snapshot_explorer.core.refs.records import brief_repr
 from snapshot_explorer.core.shown import Shown
-from snapshot_explorer.core.text import pluralize
+from snapshot_explorer.core.text import did_you_mean, pluralize
 from snapshot_explorer.history import History
 from snapshot_explorer.results import Frame, non_empty_columns
 
@@ -91,7 +90,8 @@ def usage_of(
     where: Sequence[str] | str | None,
 ) -> Usage:
     """Return who holds the bytes of a table; see `Table.usage`."""
-    _check_by(by)
+    if by not in BY:
+        raise InvalidArgumentError(f"by must be one of {', '.join(BY)}, got {by!r}.{did_you_mean(by, BY)}")
     if where is not None and by != "time":
         raise InvalidArgumentError(Message("where is counted at each version: use ", Hint("", {"by": "time"}), "."))
     conditions = () if where is None else where if isinstance(where, list | tuple) else (where,)
@@ -135,13 +135,6 @@ def checked_prices(price: object) -> Mapping[str, float]:
                 f"dict with some of {', '.join(_PRICES)}."
             )
     return prices
-
-
-def _check_by(by: str) -> None:
-    if by not in BY:
-        near = get_close_matches(str(by), BY, 1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise InvalidArgumentError(f"by must be one of {', '.join(BY)}, got {by!r}.{hint}")
 
 
 def usage_frame(

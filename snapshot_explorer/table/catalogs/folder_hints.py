@@ -11,7 +11,7 @@ from urllib.parse import unquote
 
 from snapshot_explorer.core.errors import SnapshotExplorerError, StorageError
 from snapshot_explorer.core.hints import Hint, Message
-from snapshot_explorer.core.text import pluralize
+from snapshot_explorer.core.text import list_names, pluralize
 from snapshot_explorer.formats import is_table, metadata_folders, titles
 from snapshot_explorer.storage import Storage
 from snapshot_explorer.storage.location import missing_slash, mistaken_path
@@ -206,8 +206,7 @@ def _did_you_mean(name: str, folders: Sequence[str], parent: str, storage_option
     tables = [folder for folder in candidates if is_table(Storage(_join(parent, folder), storage_options))][:_SHOWN]
     if tables:
         return f"{parent} has {pluralize(len(folders), 'folder')}, among them the tables {', '.join(tables)}."
-    more = len(folders) - _SHOWN
-    return f"{parent} has the folders {', '.join(folders[:_SHOWN])}{f' and {more:,} more' if more > 0 else ''}."
+    return f"{parent} has the folders {list_names(folders, _SHOWN)}."
 
 
 def _join(folder: str, name: str) -> str:

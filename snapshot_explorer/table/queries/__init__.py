@@ -22,7 +22,6 @@ backquotes. Functions and types are the engine's own.
 
 from __future__ import annotations
 
-import difflib
 import re
 from abc import abstractmethod
 from collections.abc import Mapping
@@ -38,6 +37,7 @@ from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotExplorer
 from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.core.refs import Latest, OfBranch, Tag, Version
 from snapshot_explorer.core.resources import reports_lacking_resources
+from snapshot_explorer.core.text import did_you_mean
 from snapshot_explorer.engines import duckdb_files
 from snapshot_explorer.engines import sql as duckdb_sql
 from snapshot_explorer.engines.scan import scan_of
@@ -140,9 +140,8 @@ def sql(
         raise InvalidArgumentError(
             f"engine must be {' or '.join(ENGINES)}, got {type(engine).__name__}. Give a Spark session as spark=."
         )
-    close = difflib.get_close_matches(engine, ENGINES, 1)
-    hint = f"Did you mean {close[0]}? " if close else ""
-    raise InvalidArgumentError(f"{engine!r} is not an engine for SQL. {hint}Engines: {', '.join(ENGINES)}.")
+    near = did_you_mean(engine, ENGINES)
+    raise InvalidArgumentError(f"{engine!r} is not an engine for SQL.{near} Engines: {', '.join(ENGINES)}.")
 
 
 def check(query: str, tables: Mapping[str, VersionedTable]) -> None:

@@ -11,7 +11,7 @@ from snapshot_explorer.analysis.health import RHYTHM_RULE, span
 from snapshot_explorer.arrow.value_text import DRAWN, truncate
 from snapshot_explorer.core.hints import Hint, Message, join
 from snapshot_explorer.core.safe_text import sanitize
-from snapshot_explorer.core.text import format_size, format_utc, pluralize
+from snapshot_explorer.core.text import format_size, format_utc, list_names, pluralize
 from snapshot_explorer.lake import Lake, LakeSnapshot
 from snapshot_explorer.lake.overview import STATES, LakeOverview
 from snapshot_explorer.lake.table_twins import Twins
@@ -140,8 +140,7 @@ def _answer(rows: Sequence[Mapping[str, Any]]) -> str:
 
 def _first(names: Sequence[str]) -> str:
     """Return the first of some names, and how many more there are."""
-    more = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
-    return f"{', '.join(truncate(sanitize(name), _LONGEST_NAME) for name in names[:_MOST_NAMED])}{more}"
+    return list_names([truncate(sanitize(name), _LONGEST_NAME) for name in names], _MOST_NAMED)
 
 
 def _lost_share(row: Mapping[str, Any]) -> float:

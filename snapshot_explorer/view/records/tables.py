@@ -1,9 +1,8 @@
 """What is drawn of a table and of a snapshot."""
 
-from collections.abc import Sequence
-
 from snapshot_explorer.core.errors import SnapshotExplorerError
 from snapshot_explorer.core.hints import Message
+from snapshot_explorer.core.text import list_names
 from snapshot_explorer.table import Snapshot, Table, card_of, parts_of
 from snapshot_explorer.view.dispatch import draw, drawing_of
 from snapshot_explorer.view.drawing import Code, Drawing, Line, Pairs, Part
@@ -21,17 +20,11 @@ def _table(table: Table) -> Drawing:
             ("path", Code(card.path)),
             *card.facts.items(),
             *([("next", tuple(Code(Message(call)) for call in card.next_calls))] if card.next_calls else []),
-            *([("columns", _first_names(card.columns))] if card.columns else []),
+            *([("columns", list_names(card.columns, _COLUMNS))] if card.columns else []),
         )
     )
     location = [] if card.location_note is None else [Line(card.location_note, is_faint=True)]
     return Drawing(title=card.name, parts=(known, *map(Line, card.notes), *location))
-
-
-def _first_names(columns: Sequence[str]) -> str:
-    """Return the first names as text, and how many more there are."""
-    more = len(columns) - _COLUMNS
-    return ", ".join(columns[:_COLUMNS]) + (f" and {more:,} more" if more > 0 else "")
 
 
 @draw.register

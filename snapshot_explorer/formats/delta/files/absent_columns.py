@@ -8,6 +8,7 @@ import orjson
 import pyarrow as pa
 
 from snapshot_explorer.core.errors import CorruptTableError
+from snapshot_explorer.core.text import list_names
 from snapshot_explorer.formats.delta.files.columns import Origin, field_id, stored_fields
 from snapshot_explorer.formats.delta.metadata.data_types import DeltaField
 from snapshot_explorer.formats.delta.metadata.schema import DeltaSchema
@@ -106,9 +107,10 @@ def _check_others(
         if origin.mode == "none" or ((number := field_id(item)) is not None and _is_unexplained(number, ids, schema))
     ]
     if unexplained:
+        known = list_names([repr(field.stored) for field in data], _MAX_NAMES)
+        found = list_names([repr(item.name) for item in others], _MAX_NAMES)
         raise CorruptTableError(
-            f"The data file {origin.path} has {rows} rows and none of the table's columns "
-            f"({_name_list([field.stored for field in data])}), but {_name_list([item.name for item in others])}. "
+            f"The data file {origin.path} has {rows} rows and none of the table's columns ({known}), but {found}. "
             f"{_ADVICE}"
         )
 
@@ -120,8 +122,3 @@ def _is_unexplained(number: int, ids: set[int | None], schema: DeltaSchema) -> b
 def _statistic(statistics: Mapping[str, Any], name: str, stored: str) -> object:
     values = statistics.get(name)
     return values.get(stored) if isinstance(values, dict) else None
-
-
-def _name_list(names: Sequence[str]) -> str:
-    listed = ", ".join(map(repr, names[:_MAX_NAMES]))
-    return listed if len(names) <= _MAX_NAMES else f"{listed} and {len(names) - _MAX_NAMES} more"

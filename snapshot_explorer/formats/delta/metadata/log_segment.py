@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from snapshot_explorer.core.errors import CorruptTableError, SnapshotNotFoundError
+from snapshot_explorer.core.text import list_names
 from snapshot_explorer.formats.delta.metadata.layout import (
     LOG,
     STAGED,
@@ -280,5 +281,4 @@ def _version_list(versions: Sequence[int]) -> str:
 
 
 def _file_list(versions: Sequence[int]) -> str:
-    named = ", ".join(commit_name(version) for version in versions[:_NAMED])
-    return named if len(versions) <= _NAMED else f"{named} and {len(versions) - _NAMED} more"
+    return list_names([*map(commit_name, versions)], _NAMED)

@@ -11,13 +11,12 @@ import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer.core.errors import InvalidArgumentError, TableNotFoundError
+from snapshot_explorer.core.text import list_names
 
 _WORD = r"[A-Za-z_]\w*"
 _PART = rf'(?:{_WORD}|"(?:[^"]|"")+")'
 _NAME = re.compile(rf"(?:({_PART})\.)?({_PART})(?:#(\d+))?", re.ASCII)
 _MAIN = "main"
-_SHOWN = 20
-"""The maximum number of tables that a message names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,8 +101,7 @@ def find_table(tables: Sequence[NamedTable], name: str | None, catalog: str) -> 
 
 def _listed(live: Sequence[NamedTable]) -> str:
     names = sorted({named.name for named in live})
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return f"Tables: {', '.join(names[:_SHOWN])}{more}." if names else "It has no live table."
+    return f"Tables: {list_names(names)}." if names else "It has no live table."
 
 
 def _unquoted(part: str) -> str:

@@ -15,7 +15,7 @@ from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.core import frames
 from snapshot_explorer.core.milliseconds import to_millis
-from snapshot_explorer.core.text import pluralize
+from snapshot_explorer.core.text import list_names, pluralize
 from snapshot_explorer.formats.expiry import (
     Expiry,
     Mask,
@@ -388,9 +388,7 @@ def _unknown(history: IcebergHistory, reached: _ReachableFiles, kept: Sequence[i
     names = [
         f"version {history.numbers[item]}" if item in history.numbers else f"snapshot {item}" for item in reached.unread
     ]
-    listed = (
-        f"{', '.join(names[:_MAX_NAMED])}{f' and {len(names) - _MAX_NAMED:,} more' if len(names) > _MAX_NAMED else ''}"
-    )
+    listed = list_names(names, _MAX_NAMED)
     if kept:
         return (
             f"Which files would be deleted is unknown: {listed} cannot be read, and those that are kept may need any."

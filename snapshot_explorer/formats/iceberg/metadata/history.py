@@ -5,7 +5,6 @@ Tables of format 1 have none: their snapshots are numbered from the oldest exist
 of staged and of rolled-back commits are gaps.
 """
 
-import difflib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,10 +14,10 @@ from operator import itemgetter, lt, ne
 from snapshot_explorer.core.errors import CorruptTableError, SnapshotNotFoundError, TableNotFoundError
 from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.core.milliseconds import from_millis, to_millis
+from snapshot_explorer.core.text import did_you_mean, list_names
 from snapshot_explorer.formats.iceberg.metadata.table_metadata import MAIN, IcebergSnapshot, TableMetadata
 from snapshot_explorer.storage.location import shorten
 
-_MAX_NAMED = 20
 _MAX_SEARCHED = 1_000
 """Branches that are searched for a snapshot."""
 _COUNTED = (
@@ -157,13 +156,8 @@ def _no_branch(metadata: TableMetadata, branch: str, *, is_tag: bool) -> TableNo
             f"tag:{shorten(branch)}."
         )
     names = sorted(name for name, ref in metadata.refs.items() if ref.is_branch) or [MAIN]
-    near = difflib.get_close_matches(branch, names, 1)
-    nearest = f" Did you mean {shorten(repr(near[0]))}?" if near else ""
-    listed = ", ".join(shorten(name) for name in names[:_MAX_NAMED])
-    more = f" and {len(names) - _MAX_NAMED:,} more" if len(names) > _MAX_NAMED else ""
-    return TableNotFoundError(
-        f"The table has no branch {quoted} and no snapshot of that id. Branches: {listed}{more}.{nearest}"
-    )
+    listed, near = list_names([*map(shorten, names)]), did_you_mean(branch, names, lambda name: shorten(repr(name)))
+    return TableNotFoundError(f"The table has no branch {quoted} and no snapshot of that id. Branches: {listed}.{near}")
 
 
 def _chain(metadata: TableMetadata, head: int | None, *, is_main: bool) -> tuple[list[int], str | None]:

@@ -12,7 +12,7 @@ from snapshot_explorer.analysis.health import RHYTHM_COMMITS, rhythm, span
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.value_text import truncate
 from snapshot_explorer.core.records import MAINTENANCE_KINDS, gaps_text
-from snapshot_explorer.core.text import format_size, pluralize
+from snapshot_explorer.core.text import format_size, list_names, pluralize
 from snapshot_explorer.history import history_of
 from snapshot_explorer.history.overview import total_rows_name
 from snapshot_explorer.view import Drawing, Grid, Line, render_html, render_text
@@ -86,12 +86,10 @@ def late_text(log: Log) -> str:
 
 def _branches(branches: Mapping[str, int | None]) -> str:
     """Return the other branches, and their first versions."""
-    more = len(branches) - _NAMED
     named = [
-        truncate(name, _LONGEST) + ("" if version is None else f" from {version}")
-        for name, version in list(branches.items())[:_NAMED]
+        truncate(name, _LONGEST) + ("" if version is None else f" from {version}") for name, version in branches.items()
     ]
-    return f"branches {', '.join(named)}" + (f" and {more:,} more" if more > 0 else "")
+    return f"branches {list_names(named, _NAMED)}"
 
 
 def static_view(lead: Sequence[str], parts: Sequence[Part], view: Drawing | None, *, title: str) -> Drawing:
