@@ -15,9 +15,6 @@ from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.arrow.equal_values import Mask, comparable_column, exact_keys, same
 from snapshot_explorer.engines.duckdb_sessions import locked_cursor
 
-_RUN_ROWS = 256
-"""The average length of runs of consecutive rows from which they are compared one by one."""
-
 Indices = npt.NDArray[np.int64]
 Hashes = npt.NDArray[np.uint64]
 
@@ -91,39 +88,8 @@ def equal_rows(before: pa.Table, after: pa.Table, left: Indices, right: Indices,
 
 
 def equal_at(before: pa.ChunkedArray, other: pa.ChunkedArray, left: Indices, right: Indices) -> Mask:
-    """Return for each pair of indices whether two columns have equal values there.
-
-    If most pairs have the same place on both sides, or are in long runs, the columns are compared without a copy.
-    """
-    if len(left) < _RUN_ROWS:
-        return same(take_rows(before, left), take_rows(other, right))
-    breaks = np.flatnonzero((np.diff(left) != 1) | (np.diff(right) != 1)) + 1
-    if len(breaks) * _RUN_ROWS < len(left):
-        runs = zip([0, *breaks.tolist()], [*breaks.tolist(), len(left)], strict=True)
-        sides = [(before.slice(left[i], j - i), other.slice(right[i], j - i)) for i, j in runs]
-        return np.concatenate([_equal_in_place(*side) for side in sides])
-    shared = min(len(before), len(other))
-    moved = np.flatnonzero(left != right)
-    if 2 * (len(left) - len(moved)) < shared:
-        return same(take_rows(before, left), take_rows(other, right))
-    in_place = _equal_in_place(before.slice(0, shared), other.slice(0, shared))
-    if len(left) == shared and not len(moved):
-        return in_place
-    is_equal = in_place[np.minimum(left, shared - 1)]
-    if len(moved):
-        is_equal[moved] = same(take_rows(before, left[moved]), take_rows(other, right[moved]))
-    return is_equal
-
-
-def _equal_in_place(before: pa.ChunkedArray, other: pa.ChunkedArray) -> Mask:
-    ends = sorted(
-        {int(end) for column in (before, other) for end in np.cumsum([len(chunk) for chunk in column.chunks])}
-    )
-    parts = [
-        same(single_chunk(before.slice(start, end - start)), single_chunk(other.slice(start, end - start)))
-        for start, end in zip([0, *ends], ends, strict=False)
-    ]
-    return np.concatenate([np.zeros(0, bool), *parts])
+    """Return for each pair of indices whether two columns have equal values there."""
+    return same(take_rows(before, left), take_rows(other, right))
 
 
 def take_rows(column: pa.ChunkedArray, indices: Indices) -> pa.Array:
