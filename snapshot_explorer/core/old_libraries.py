@@ -115,9 +115,9 @@ DUCKDB_PIVOT = OldLibraryCase(
     library="duckdb",
     fixed_in="1.1.3",
     problem="PIVOT of Arrow data never ends. SQL refuses it.",
-    reproduction="import duckdb, faulthandler, pyarrow; faulthandler.dump_traceback_later(60, exit=True); "
+    reproduction="import duckdb, faulthandler, pyarrow; faulthandler.dump_traceback_later(30, exit=True); "
     "t = pyarrow.table({'x': ['a']}); "
-    "[duckdb.sql('PIVOT t ON x USING count(*)').fetchall() for _ in range(30)]",
+    "[duckdb.sql('PIVOT t ON x USING count(*)').fetchall() for _ in range(200)]",
 )
 NUMPY_ISIN = OldLibraryCase(
     library="numpy",
