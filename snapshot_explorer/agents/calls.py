@@ -48,7 +48,7 @@ def answer_of(name: str, arguments: Mapping[str, object], access: Access) -> Rep
 
 
 def _evidence(tool: AgentTool, request: ToolRequest, answer: Answer) -> dict[str, object]:
-    """Return what was read, of which table and versions, and the Python that returns the same."""
+    """Return the table, its versions and times, what was read, and the Python call of the same result."""
     evidence = {"format": None, "times": "", "read": {**answer.read, **request.access.planned}, **answer.evidence}
     if "table" in evidence:
         return evidence

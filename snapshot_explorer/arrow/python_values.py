@@ -1,6 +1,7 @@
 """Python values of Arrow data, in which maps are dicts."""
 
 from collections.abc import Sequence
+from itertools import count
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -25,8 +26,16 @@ def with_dicts(values: pa.Table | pa.Array | pa.ChunkedArray, keys: Literal["str
 
 
 def distinct_names(names: Sequence[str]) -> list[str]:
-    """Return names of columns, of which a repeated one has its position behind it, as in `id (3)`."""
-    return [f"{name} ({at + 1})" if name in names[:at] else name for at, name in enumerate(names)]
+    """Return names of columns that all differ: to a repeated name its position is added, as in `id (3)`."""
+    taken, result, seen = set(names), list[str](), set[str]()
+    for position, name in enumerate(names, 1):
+        own = name
+        if name in seen:
+            own = next(text for number in count(position) if (text := f"{name} ({number})") not in taken)
+            taken.add(own)
+        seen.add(name)
+        result.append(own)
+    return result
 
 
 def _value(value: Any, dtype: pa.DataType, keys: str) -> Any:

@@ -1,4 +1,4 @@
-"""Threads that read several versions side by side, of which none is far ahead of the others."""
+"""Threads that read several versions side by side, none far ahead of another."""
 
 from threading import Condition, Event, get_ident
 
@@ -7,7 +7,7 @@ _WAKING_SECONDS = 0.1
 
 
 class EvenProgress:
-    """How far threads have read, of which those that are far ahead wait for the others."""
+    """How far threads have read. A thread that is far ahead waits for the others."""
 
     def __init__(self, distance: float, stop: Event) -> None:
         """Begin without threads.

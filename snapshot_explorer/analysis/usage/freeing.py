@@ -172,7 +172,7 @@ def expiry_that_frees(history: History, needed_bytes: int, versions: int) -> Fre
         )
 
     with step("Computing retentions", total=None), table_format.storage.reading_once():
-        strictest = [(found.freed_bytes, rule) for rule in _RULES if (found := expiry(rule, 1)) is not None]
+        strictest = [(result.freed_bytes, rule) for rule in _RULES if (result := expiry(rule, 1)) is not None]
         if not strictest:
             raise UnsupportedFeatureError(
                 Message(
@@ -185,8 +185,8 @@ def expiry_that_frees(history: History, needed_bytes: int, versions: int) -> Fre
         _, rule = max(strictest, key=itemgetter(0))
 
         def is_too_little(keep_last: int) -> bool:
-            found = expiry(rule, keep_last)
-            return found is None or not found.is_enough
+            result = expiry(rule, keep_last)
+            return result is None or not result.is_enough
 
         enough = bisect_right(range(1, versions + 1), False, key=is_too_little)  # noqa: FBT003 - a value
         return expiry(rule, max(1, enough))

@@ -233,7 +233,7 @@ def _grouped(files: HeldFiles, labels_of: Callable[[HoldingHistory, pa.Table], G
 def over_time(files: HeldFiles, where: Sequence[str] = ()) -> Grouped:
     """Return USAGE_OVER_TIME of the versions of the open history, newest first, and the commits that cannot be read.
 
-    Held files are those of the versions that still exist: what expired before is unknown, and not counted.
+    Held files are files of versions that still exist. What expired before is unknown, and not counted.
 
     Args:
         where: Conditions on columns of the newest version, whose files to read are counted. Reads statistics once each.

@@ -25,7 +25,7 @@ HolderKind = Literal["older versions", "tags", "branches", "versions on no branc
 Grouped = tuple[pa.Table, Sequence[str]]
 """Rows of USAGE, USAGE_OVER_TIME or USAGE_BY_COLUMN, and what could not be read for them, a sentence each."""
 Sums = Mapping[str, pa.Array]
-"""Numbers and sizes of files by their columns of USAGE; a size is null if that of a file is unknown."""
+"""Numbers and sizes of files by their columns of USAGE; a size is null if the size of a file is unknown."""
 _SUMS = (("files", "size_bytes"), ("live_files", "live_bytes"), ("held_files", "held_bytes"))
 
 

@@ -20,6 +20,7 @@ from snapshot_explorer.core.records import (
     RowModifier,
     TableSchema,
 )
+from snapshot_explorer.core.text import did_you_mean, list_names
 from snapshot_explorer.formats.capabilities import CatalogFacts, MetadataLayout
 from snapshot_explorer.formats.interface import Changelogs, Repairs, RowChanges, TableFormat, digest_of
 from snapshot_explorer.formats.paimon import fallback
@@ -70,8 +71,9 @@ class Paimon(TableFormat):
         """Bind to a table and a branch. One listing for a branch that is not listed, otherwise reads nothing."""
         super().__init__(storage)
         if branch is not None and branch not in listed and branch not in branch_names(storage):
-            existing = ", ".join([MAIN, *branch_names(storage)])
-            raise TableNotFoundError(f"{storage.root} has no branch {branch!r}. Branches: {existing}.")
+            names = [MAIN, *branch_names(storage)]
+            near = did_you_mean(branch, names)
+            raise TableNotFoundError(f"{storage.root} has no branch {branch!r}. Branches: {list_names(names)}.{near}")
         self._metadata = BranchMetadata.of(storage, branch)
 
     @classmethod

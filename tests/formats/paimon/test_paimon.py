@@ -308,6 +308,8 @@ def test_a_branch_has_a_history_of_its_own():
 def test_an_unknown_branch_names_those_that_are_there():
     with pytest.raises(TableNotFoundError, match="orders has no branch 'prod'. Branches: main, dev."):
         opened(HERE / "orders", "prod")
+    with pytest.raises(TableNotFoundError, match=r"Branches: main, dev\. Did you mean main\?"):
+        opened(HERE / "orders", "mian")
 
 
 def test_a_version_has_its_own_schema_and_the_newest_options():

@@ -107,11 +107,11 @@ def _check_others(
         if origin.mode == "none" or ((number := field_id(item)) is not None and _is_unexplained(number, ids, schema))
     ]
     if unexplained:
-        known = list_names([repr(field.stored) for field in data], _MAX_NAMES)
-        found = list_names([repr(item.name) for item in others], _MAX_NAMES)
+        own_names = list_names([repr(field.stored) for field in data], _MAX_NAMES)
+        stored_names = list_names([repr(item.name) for item in others], _MAX_NAMES)
         raise CorruptTableError(
-            f"The data file {origin.path} has {rows} rows and none of the table's columns ({known}), but {found}. "
-            f"{_ADVICE}"
+            f"The data file {origin.path} has {rows} rows and none of the table's columns ({own_names}), but "
+            f"{stored_names}. {_ADVICE}"
         )
 
 
