@@ -17,9 +17,9 @@ from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ResourceNotFoundError
 
 from snapshot_explorer.agents.access import Access, CallLimits
-from snapshot_explorer.agents.answers import UNTRUSTED, Reply
+from snapshot_explorer.agents.answers import OUTPUT_SCHEMA, Reply
 from snapshot_explorer.agents.calls import answer_of, stopped
-from snapshot_explorer.agents.tool import OUTPUT_SCHEMA
+from snapshot_explorer.agents.tool import UNTRUSTED
 from snapshot_explorer.agents.tools import INSTRUCTIONS, TOOLS
 from snapshot_explorer.core.progress import Progress
 from snapshot_explorer.storage.allowed_roots import AllowedRoots

@@ -4,16 +4,15 @@ The docstring of a tool is what a model reads before its first call: when to use
 """
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from dataclasses import asdict
 from typing import Any
 
 import pyarrow as pa
 
-from snapshot_explorer.agents.answers import UNTRUSTED, Answer
-from snapshot_explorer.agents.tool import AgentTool, ToolRequest
+from snapshot_explorer.agents.tool import UNTRUSTED, AgentTool, Answer, ToolRequest
 from snapshot_explorer.analysis.rows import BisectionReading
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.core.errors import UNREADABLE, SnapshotExplorerError
+from snapshot_explorer.core.errors import SnapshotExplorerError
 from snapshot_explorer.core.hints import Hint, Message, python_call
 from snapshot_explorer.core.records import MAINTENANCE_KINDS, Commit
 from snapshot_explorer.core.text import pluralize
@@ -30,22 +29,28 @@ _LEFT_OUT = ("age_seconds", "usual_seconds", "late_after_seconds", "added_bytes"
 """Columns of the overview of a lake that answers do without."""
 _NO_ROWS = "The numbers come from metadata. No row was read."
 _CLOSER = "Compare closer versions, or give a where that selects a partition."
+_FEWER = "Give a condition that fewer files can match."
 
 
-def _check_history(request: ToolRequest) -> None:
-    """Check the bytes of the data files that can have matching rows, which a call may read."""
-    chosen = {name: item for name, item in request.chosen.items() if name != "key"}
-    with suppress(*UNREADABLE):
-        size_bytes = request.table.row_history(**chosen, preview=True).size_bytes
-        request.access.check_bytes(size_bytes, "Give a condition that fewer files can match.")
+def _check(request: ToolRequest, advice: str, verb: str, *refs: str, **chosen: Any) -> None:
+    """Check the bytes of data files that a call may read, by its preview."""
+    try:
+        size_bytes = getattr(request.table, verb)(*refs, **chosen, preview=True).size_bytes
+    except SnapshotExplorerError:
+        return  # the call has the message that fits
+    request.access.check_bytes(size_bytes, advice)
 
 
-def _diff_of(version: object) -> Hint:
-    return Hint("table.diff_rows", {"a": f"{version}^", "b": str(version)})
+def _diffs_of(versions: Sequence[object]) -> list[Hint]:
+    return [Hint("table.diff_rows", {"a": f"{version}^", "b": str(version)}) for version in versions[:_FEW]]
 
 
 def _commit(commit: Commit | None) -> Mapping[str, object] | None:
     return None if commit is None else {name: getattr(commit, name) for name in _COMMIT}
+
+
+def _numbers(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{number:,} {name}" for name, number in counts.items())
 
 
 def find_tables(request: ToolRequest) -> Answer:
@@ -54,34 +59,29 @@ def find_tables(request: ToolRequest) -> Answer:
     Lists the tables below a folder, or below all allowed folders. A few requests per table. Rows: a table each: name,
     format, newest version and its time; problem says why one cannot be opened.
     """
-    depth, access = request.arguments.get("depth", 3), request.access
-    paths = [request.arguments["path"]] if "path" in request.arguments else access.roots
-    frames = [
-        discovery.find_tables(path, sizes=False, depth=depth, storage_options=access.options_for(path))
-        for path in paths
-    ]
+    roots = [request.arguments["path"]] if "path" in request.arguments else request.access.roots
+    searches = [{"path": root, "sizes": False, **request.chosen} for root in roots]
+    options = map(request.access.options_for, roots)
+    frames = [discovery.find_tables(**one, storage_options=item) for one, item in zip(searches, options, strict=True)]
     rows = pa.concat_tables([frame.to_arrow() for frame in frames])
     opened = rows.filter(pc.is_null(rows["problem"]))["path"].to_pylist()
-    lakes = [path for path, frame in zip(paths, frames, strict=True) if len(frame) > 1]
-    below = ", ".join(paths)
-    calls = [python_call(Hint("find_tables", {"path": path, "sizes": False})) for path in paths]
+    lakes = [root for root, frame in zip(roots, frames, strict=True) if len(frame) > 1]
+    below = ", ".join(roots)
     return Answer(
         text=f"{pluralize(len(opened), 'table')} below {below}.",
-        evidence={"table": below, "python": "; ".join(calls)},
+        evidence={"table": below, "python": "; ".join(python_call(Hint("find_tables", one)) for one in searches)},
         rows=rows.select(["name", "format", "version", "committed_at", "path", "problem"]),
         not_checked=[frame.title for frame in frames],
-        hints=[
-            *(Hint("open_lake", {"path": path}) for path in lakes),
-            *(Hint("open_table", {"path": path}) for path in opened[:_FEW]),
-        ],
+        hints=[Hint("open_lake", {"path": path}) for path in lakes]
+        + [Hint("open_table", {"path": path}) for path in opened[:_FEW]],
     )
 
 
 def lake_overview(request: ToolRequest) -> Answer:
     """Use for questions about many tables: which are late, had a bad night, or changed a lot.
 
-    The most urgent first, with commits and rows since a time, 1d without it. Metadata only: some 10 requests per table.
-    Rows: a table each; state is act, watch, ok or unknown, rhythm is late, on time, busy or unknown.
+    The most urgent first, with the commits and rows since a time, by default 1d. Metadata only: some 10 requests per
+    table. Rows: a table each; state is act, watch, ok or unknown, rhythm is late, on time, busy or unknown.
     """
     path, at, since = request.arguments["path"], request.arguments.get("at"), request.arguments.get("since", "1d")
     lake = open_lake(path, at, storage_options=request.access.options_for(path))
@@ -89,16 +89,14 @@ def lake_overview(request: ToolRequest) -> Answer:
     rows = overview.to_arrow().drop_columns([*_LEFT_OUT, "unreadable", "health"])
     urgent = [row for row in rows.to_pylist() if row["problem"] is None and row["state"] in ("act", "watch")]
     urgent.sort(key=lambda row: not row["anomalies"])
+    verbs = ["table.anomalies" if row["anomalies"] else "table.history" for row in urgent[:_FEW]]
     opening = python_call(Hint("open_lake", {"path": lake.name} | ({"at": at} if at else {})))
     return Answer(
         text=f"{pluralize(len(rows), 'table')} below {lake.name}, {len(urgent):,} to look at; the most urgent first.",
         evidence={"table": lake.name, "python": f"{opening}.overview({since!r})"},
         rows=rows,
         not_checked=[*overview.notes, lake.note, _NO_ROWS],
-        hints=[
-            Hint("table.anomalies" if row["anomalies"] else "table.history", {"path": row["path"]})
-            for row in urgent[:_FEW]
-        ],
+        hints=[Hint(verb, {"path": row["path"]}) for verb, row in zip(verbs, urgent, strict=False)],
     )
 
 
@@ -143,10 +141,10 @@ def history(request: ToolRequest) -> Answer:
         text=f"{pluralize(len(rows), 'commit')} of {request.table.name}, newest first.",
         versions=rows["version"].to_pylist()[::-1],
         rows=rows.drop_columns("details"),
-        rows_total=None if request.chosen else frame.total,
+        rows_total=0 if request.chosen else frame.total,
         picture=commit_bars_png(rows, "rows"),
         not_checked=[*frame.notes, _NO_ROWS],
-        hints=[*map(_diff_of, changing[:_FEW]), Hint("table.anomalies")],
+        hints=[*_diffs_of(changing), Hint("table.anomalies")],
     )
 
 
@@ -160,14 +158,14 @@ def find_anomalies(request: ToolRequest) -> Answer:
     frame = request.table.anomalies(**request.chosen)
     jumps = [row for row in frame.to_arrow().to_pylist() if row["kind"] not in MAINTENANCE_KINDS]
     # A restore usually takes back what the commit to find has done.
-    suspects = dict.fromkeys(row["version"] for row in sorted(jumps, key=lambda row: row["kind"] == "restore"))
+    suspects = list(dict.fromkeys(row["version"] for row in sorted(jumps, key=lambda row: row["kind"] == "restore")))
     summary = f"Numbers jump at {pluralize(len(suspects), 'version')}" if suspects else "No number jumps"
     return Answer(
         text=f"{summary} of {request.table.name} that changed data; later versions first.",
         versions=sorted(suspects),
         rows=frame,
         not_checked=[*frame.notes, "Numbers that metadata does not record were not compared. No row was read."],
-        hints=[*map(_diff_of, list(suspects)[:_FEW]), *([] if suspects else [Hint("table.history")])],
+        hints=_diffs_of(suspects) or [Hint("table.history")],
     )
 
 
@@ -203,34 +201,26 @@ def changed_rows(request: ToolRequest) -> Answer:
     update is a deletion and an insertion: give key where the table has no primary key. Rows: a row each: rowkind is +I
     inserted, -D deleted, -U before and +U after an update; changed_columns.
     """
-    table, chosen = request.table, request.chosen
-    plan = table.diff_rows(**chosen, preview=True)
-    request.access.check_bytes(plan.size_bytes, _CLOSER)
-    difference = table.diff_rows(**chosen)
-    first, last = plan.a.number, plan.b.number
-    shared: dict[str, object] = {name: chosen[name] for name in ("key", "where") if name in chosen}
-    hints = [Hint("table.diff_rows", {**chosen, "key": [key]})] if (key := difference.suggested_key) else []
+    _check(request, _CLOSER, "diff_rows", **request.chosen)
+    difference = request.table.diff_rows(**request.chosen)
+    plan, first, last = difference.plan, difference.plan.a.number, difference.plan.b.number
+    shared = {name: item for name, item in request.chosen.items() if name in ("key", "where")}
+    hints = [Hint("table.diff_rows", {**request.chosen, "key": [key]})] if (key := difference.suggested_key) else []
     if not difference.is_empty:
-        is_commit = last is not None and history_of(table).listing.predecessor(last) == first
+        is_commit = last is not None and history_of(request.table).listing.predecessor(last) == first
         between = Hint("table.history", {"between": f"{first}..{last}"})
         hints += [Hint("table.repair", {"undo": last, **shared}) if is_commit else between]
         hints += [Hint("table.repair", {"to": first})]
     return Answer(
-        text=f"Rows of {table.name} from version {first} to {last}: {_numbers(difference.counts)}.",
+        text=f"Rows of {request.table.name} from version {first} to {last}: {_numbers(difference.counts)}.",
         versions=[item for item in (first, last) if item is not None],
         facts={**difference.counts, "key": plan.key, "compared_columns": plan.columns, "proof": plan.proof},
         rows=difference.to_arrow(),
         read={"files": plan.a.files + plan.b.files, "files_of_both_versions_not_read": plan.shared_files},
-        not_checked=[
-            *(f"Versions between are missing: {gap}." for gap in plan.gaps),
-            *(f"Version {last} lacks the column {name}: it was not compared." for name in plan.columns_only_a),
-        ],
+        not_checked=[f"Versions between are missing: {gap}." for gap in plan.gaps]
+        + [f"Version {last} lacks the column {name}: it was not compared." for name in plan.columns_only_a],
         hints=hints,
     )
-
-
-def _numbers(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{number:,} {name}" for name, number in counts.items())
 
 
 def blame(request: ToolRequest) -> Answer:
@@ -239,7 +229,7 @@ def blame(request: ToolRequest) -> Answer:
     Opens only the data files that can contain such rows. Rows: a change of a row each, oldest first: version, commit,
     change, and the values before and after.
     """
-    _check_history(request)
+    _check(request, _FEWER, "row_history", **{name: item for name, item in request.chosen.items() if name != "key"})
     lines = request.table.blame(**request.chosen)
     changing = list(dict.fromkeys(lines.lines["version"].to_pylist()))
     changes = f"{pluralize(len(lines), 'change')} of matching rows of {lines.name}"
@@ -250,7 +240,7 @@ def blame(request: ToolRequest) -> Answer:
         rows=lines.lines,
         read={"files": lines.opened_files, "files_of_all_versions": lines.files, "versions": lines.compared},
         not_checked=lines.notes,
-        hints=[*map(_diff_of, changing[::-1][:_FEW])],
+        hints=_diffs_of(changing[::-1]),
     )
 
 
@@ -266,8 +256,7 @@ def bisect(request: ToolRequest) -> Answer:
     def announce(reading: BisectionReading) -> None:
         announced.append(str(reading))
         size_bytes = reading.size_bytes * (1 if reading.single_pass else reading.loads)
-        advice = "Give good and bad, or a condition on metadata such as rows > 100."
-        request.access.check_bytes(size_bytes, advice)
+        request.access.check_bytes(size_bytes, "Give good and bad, or a condition on metadata such as rows > 100.")
 
     bisection = request.table.bisect(**request.chosen, announce=announce)
     unsure = "Versions before it were not evaluated: it is the first one if the condition changes only once."
@@ -292,7 +281,7 @@ def trace(request: ToolRequest) -> Answer:
     Finds versions that return them, files that store them, and what keeps them. Opens every data file whose statistics
     admit such rows: expensive on large tables. Rows: a version each, with the number of matching rows.
     """
-    _check_history(request)
+    _check(request, _FEWER, "row_history", **request.chosen)
     traced = request.table.trace(**request.chosen)
     unsure = [] if traced.is_complete else ["Not everything could be examined: this proves no absence."]
     return Answer(
@@ -318,11 +307,7 @@ def sql(request: ToolRequest) -> Answer:
     read: list[Mapping[str, Any]] = []
 
     def check(items: Sequence[QueryReading]) -> None:
-        for item in items:
-            plan = item.snapshot.plan(item.where).to_arrow()
-            plan = plan.filter(pc.is_null(plan["skipped"]))
-            sums = {name: pc.sum(plan[name]).as_py() or 0 for name in ("files", "size_bytes")}
-            read.append({"table": item.table, "version": item.snapshot.version, **sums})
+        read.extend({"table": item.table, "version": item.snapshot.version, **asdict(item.cost())} for item in items)
         advice = "Add a condition on a partition or on a column with statistics."
         request.access.check_bytes(sum(item["size_bytes"] for item in read), advice)
 
@@ -335,7 +320,7 @@ def sql(request: ToolRequest) -> Answer:
         evidence={"table": ", ".join(table.path for table in tables.values()), "python": python},
         facts={"columns": {item.name: str(item.type) for item in rows.schema}},
         rows=rows.slice(0, most),
-        has_more=is_cut,
+        rows_total=None if is_cut else 0,
         read={"tables": read},
         not_checked=["Rows beyond the limit were not computed: their number is unknown."] if is_cut else [],
     )
@@ -357,9 +342,8 @@ def health(request: ToolRequest) -> Answer:
     """
     report = request.table.health(request.arguments.get("version"))
     problems = [item for item in report.symptoms if item.is_problem]
-    sentences = [part for item in problems for part in (item.sentence, " ")]
     return Answer(
-        text=Message(*sentences, report.verdict),
+        text=Message(*(part for item in problems for part in (item.sentence, " ")), report.verdict),
         versions=[report.version],
         facts={"symptoms": report.symptoms},
         rows=report.findings,
@@ -397,12 +381,7 @@ def repair_plan(request: ToolRequest) -> Answer:
     Nothing is run, nothing is changed. undo takes back one commit and leaves later ones; to puts back everything as at
     a version. Reads the rows that differ. Rows: with undo, those left unchanged because later commits changed them.
     """
-    plan = None
-    with suppress(SnapshotExplorerError):  # `repair` has the message that fits
-        first = request.chosen["to"] if "to" in request.chosen else f"{request.chosen.get('undo')}^"
-        plan = request.table.diff_rows(first, preview=True)
-    if plan is not None:
-        request.access.check_bytes(plan.size_bytes, _CLOSER)
+    _check(request, _CLOSER, "diff_rows", request.chosen.get("to") or f"{request.chosen.get('undo')}^")
     repair = request.table.repair(**request.chosen)
     text = f"Rows of version {repair.to} are put back: {_numbers(repair.counts)}. Nothing was run: a person runs the "
     return Answer(
@@ -422,20 +401,20 @@ def repair_plan(request: ToolRequest) -> Answer:
 
 
 TOOLS = (
-    AgentTool(find_tables, {"find_tables": {}}, "path? depth?"),
-    AgentTool(lake_overview, {"open_lake": {}, "lake.overview": {}}, "path since? at?"),
-    AgentTool(describe_table, {"table.at": {"ref": "version"}, "open_table": {}}, "path version? branch?"),
-    AgentTool(history, {"table.history": {}}, "path between? limit? kind? user? since? until? text? branch?"),
-    AgentTool(find_anomalies, {"table.anomalies": {}}, "path columns? between? branch?"),
-    AgentTool(compare, {"table.compare": {}}, "path a b? branch?"),
-    AgentTool(changed_rows, {"table.diff_rows": {}}, "path a b? key? columns? where? branch?"),
-    AgentTool(blame, {"table.blame": {}}, "path where key? columns? between? branch?"),
-    AgentTool(bisect, {"table.bisect": {}}, "path condition good? bad? branch?"),
-    AgentTool(trace, {"table.trace": {}}, "path where branch?"),
-    AgentTool(sql, {}, "query tables"),
-    AgentTool(health, {"table.health": {"ref": "version"}}, "path version? branch?"),
-    AgentTool(usage, {"table.usage": {}}, "path by? to_free? branch?"),
-    AgentTool(repair_plan, {"table.repair": {}}, "path undo? to? where? key? branch?"),
+    AgentTool(find_tables, ("find_tables",), "path? depth?"),
+    AgentTool(lake_overview, ("open_lake", "lake.overview"), "path since? at?"),
+    AgentTool(describe_table, ("table.at", "open_table"), "path version? branch?"),
+    AgentTool(history, ("table.history",), "path between? limit? kind? user? since? until? text? branch?"),
+    AgentTool(find_anomalies, ("table.anomalies",), "path columns? between? branch?"),
+    AgentTool(compare, ("table.compare",), "path a b? branch?"),
+    AgentTool(changed_rows, ("table.diff_rows",), "path a b? key? columns? where? branch?"),
+    AgentTool(blame, ("table.blame",), "path where key? columns? between? branch?"),
+    AgentTool(bisect, ("table.bisect",), "path condition good? bad? branch?"),
+    AgentTool(trace, ("table.trace",), "path where branch?"),
+    AgentTool(sql, (), "query tables"),
+    AgentTool(health, ("table.health",), "path version? branch?"),
+    AgentTool(usage, ("table.usage",), "path by? to_free? branch?"),
+    AgentTool(repair_plan, ("table.repair",), "path undo? to? where? key? branch?"),
 )
 
 INSTRUCTIONS = (

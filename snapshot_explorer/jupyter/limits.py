@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from snapshot_explorer.core.errors import CorruptTableError
 from snapshot_explorer.core.text import format_utc
 from snapshot_explorer.jupyter.command import Invocation
-from snapshot_explorer.jupyter.cost import Cost, ReadLimits, cost_of
 from snapshot_explorer.jupyter.usage_error import UsageError
 from snapshot_explorer.table import Snapshot
+from snapshot_explorer.table.cost import Cost, ReadLimits, cost_of
 from snapshot_explorer.table.queries import QueryReading
 
 
@@ -51,7 +51,7 @@ def check_read_size(invocation: Invocation, readings: Sequence[QueryReading]) ->
         for reading in readings
         if reading.snapshot.version is not None and (reading.limit is None or reading.limit > limits.rows)
     ]
-    cost = sum((cost_of(item.snapshot, item.where) for item in whole), Cost(rows=0, files=0, size_bytes=0))
+    cost = sum((item.cost() for item in whole), Cost(rows=0, files=0, size_bytes=0))
     if cost.exceeds(limits):
         names = ", ".join(dict.fromkeys(f"{reading.table} version {reading.snapshot.version}" for reading in readings))
         raise UsageError(

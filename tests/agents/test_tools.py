@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from snapshot_explorer import open_lake, open_table
-from tests.inner.agents import OUTPUT_SCHEMA, TOOLS, Answer, CallLimits, reply_of, tool_call, tool_text
+from tests.inner.agents import OUTPUT_SCHEMA, TOOLS, VERSION, Answer, CallLimits, ToolSpelling, reply_of
 from tests.inner.core import VERBS, Hint, python_call
 
 CALLS = [
@@ -181,12 +181,20 @@ def test_a_statement_is_exact_or_left_out(agent):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({}, "history needs path: the folder or URL of a table"),
-        ({"path": "{lake}/orders", "limt": 3}, "history has no argument 'limt'. Arguments: path, between, limit"),
-        ({"path": "{lake}/orders", "limit": "3"}, "limit must be of the type integer, got '3'"),
-        ({"path": "{lake}/orders", "limit": True}, "limit must be of the type integer, got True"),
-        ({"path": ["{lake}/orders"]}, "path must be of the type string, got "),
-        ({"path": "x" * 30_000}, "path must have at most 20,000 letters."),
+        ({}, "history: 'path' is a required property. path: the folder or URL of a table"),
+        (
+            {"path": "{lake}/orders", "limt": 3},
+            "history: Additional properties are not allowed ('limt' was unexpected). ",
+        ),
+        ({"path": "{lake}/orders", "limt": 3}, " limit: at most so many commits"),
+        ({"path": "{lake}/orders", "limit": "3"}, "history: '3' is not of type 'integer'. limit: at most so many"),
+        ({"path": "{lake}/orders", "limit": True}, "history: True is not of type 'integer'. limit: at most so many"),
+        ({"path": ["{lake}/orders"]}, "is not of type 'string'. path: the folder or URL of a table"),
+        ({"path": "x" * 30_000}, "is too long. path: the folder or URL of a table"),
+        (
+            {"path": "{lake}/orders", "kind": "compaction"},
+            "'compaction' is not one of ['append', 'overwrite', 'compact'",
+        ),
         ({"path": "{lake}/ordrs"}, "Did you mean orders?"),
         ({"path": "{lake}/orders", "between": "17..99"}, "Version 99 does not exist."),
     ],
@@ -197,9 +205,9 @@ def test_a_mistake_is_an_answer_that_says_what_to_do(agent, arguments, message):
 
 def test_lists_of_arguments_have_texts(agent):
     said = agent.fails("blame", path="{lake}/orders", where="true", key=[1])
-    assert said.startswith("key must be of the type array of strings, got [1]")
+    assert said.startswith("blame: 1 is not of type 'string'. key: the columns that together identify a row")
     said = agent.fails("sql", query="select 1", tables={"o": 3})
-    assert said.startswith("tables must be of the type object of strings, got {'o': 3}")
+    assert said.startswith("sql: 3 is not of type 'string'. tables: the path of each table")
 
 
 def test_hints_in_errors_are_calls_of_tools(agent):
@@ -228,7 +236,7 @@ def test_values_are_exact_in_every_reader_of_json():
     )
     rows = rows.append_column("x", pa.array(["twice"]))
 
-    answer = reply_of(Answer(text="t", rows=rows), CallLimits(), {}, call=lambda _: None, spelled=str).content
+    answer = reply_of(Answer(text="t", rows=rows), CallLimits(), {}, ToolSpelling([], {})).content
 
     assert answer["rows"] == [
         {"id": str(big), "x": None, "t": "2026-01-01T00:00:00Z", "b": "00ff", "m": [{"a": 1}], "x (6)": "twice"}
@@ -258,10 +266,9 @@ def test_what_a_notebook_says_is_left_out_an_agent_says_too(agent):
 
 def test_hints_in_an_answer_become_calls_once():
     hint = Hint("table.history")
-    answer = reply_of(
-        Answer(text="t", hints=[hint, hint]), CallLimits(), {}, call=lambda item: {"tool": item.verb}, spelled=str
-    ).content
-    assert answer["next_calls"] == [{"tool": "table.history"}]
+    spelling = ToolSpelling(TOOLS, {"path": "/t"})
+    answer = reply_of(Answer(text="t", hints=[hint, hint]), CallLimits(), {}, spelling).content
+    assert [call["tool"] for call in answer["next_calls"]] == ["history"]
 
 
 def test_the_guide_lists_every_tool():
@@ -273,10 +280,9 @@ def test_the_guide_lists_every_tool():
 def test_a_tool_has_the_parameters_of_the_calls_that_it_makes():
     for tool in TOOLS:
         names = tool.parameters.keys()
-        for verb, renamed in tool.calls.items():
+        for verb in tool.verbs:
             assert verb in VERBS
-            required = set(VERBS[verb]) - {"path"} - set(renamed)
-            assert required | set(renamed.values()) <= names | {"path"}
+            assert {VERSION.get(name, name) for name in VERBS[verb]} <= names | {"path"}
 
 
 @pytest.mark.parametrize(
@@ -295,12 +301,12 @@ def test_a_tool_has_the_parameters_of_the_calls_that_it_makes():
 def test_hints_are_spelled_as_calls_of_tools(hint, arguments, left):
     changed_rows = next(tool for tool in TOOLS if tool.name == "changed_rows")
 
-    call = tool_call(hint, TOOLS, asked={"path": "/t"}, tool=changed_rows)
+    spelling = ToolSpelling(TOOLS, {"path": "/t"}, changed_rows)
+
+    call = spelling.call(hint)
 
     assert (call["arguments"], call["left_to_you"]) == (arguments, left)
-    assert tool_text(hint, TOOLS, asked={"path": "/t"}, tool=changed_rows).endswith(
-        json.dumps(arguments, separators=(",", ":"))
-    )
+    assert spelling.text(hint).endswith(json.dumps(arguments, separators=(",", ":")))
 
 
 @pytest.mark.parametrize(
@@ -314,8 +320,10 @@ def test_hints_are_spelled_as_calls_of_tools(hint, arguments, left):
     ],
 )
 def test_what_no_tool_does_is_spelled_in_python(hint):
-    assert tool_call(hint, TOOLS, asked={"path": "/t"}, tool=TOOLS[0]) is None
-    assert tool_text(hint, TOOLS, asked={"path": "/t"}, tool=TOOLS[0]) == python_call(hint)
+    spelling = ToolSpelling(TOOLS, {"path": "/t"}, TOOLS[0])
+
+    assert spelling.call(hint) is None
+    assert spelling.text(hint) == python_call(hint)
 
 
 def test_calls_about_a_branch_keep_it(agent):

@@ -5,7 +5,6 @@ from snapshot_explorer.jupyter.command import REMOVED, Arguments, Command, Optio
 from snapshot_explorer.jupyter.command_line import LineToken, as_command, tokenize, without_semicolon
 from snapshot_explorer.jupyter.commands.diff import DIFF_PARTS
 from snapshot_explorer.jupyter.completion import MATCHER, matcher, suggestions
-from snapshot_explorer.jupyter.cost import Cost, ReadLimits, cost_of
 from snapshot_explorer.jupyter.explorer import recording
 from snapshot_explorer.jupyter.explorer.contents import version_rows, view_requests
 from snapshot_explorer.jupyter.explorer.contents.distributions import distributions

@@ -3,7 +3,7 @@
 import pytest
 
 from snapshot_explorer import open_table, samples
-from tests.inner.jupyter import Cost, ReadLimits, cost_of
+from tests.inner.table import Cost, ReadLimits, cost_of
 from tests.support.delta.table_builder import DeltaTable, add, inline_vector, remove
 
 

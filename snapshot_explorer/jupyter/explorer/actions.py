@@ -6,12 +6,12 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from snapshot_explorer.jupyter.cost import Cost
 from snapshot_explorer.jupyter.explorer.contents import rows
 from snapshot_explorer.jupyter.explorer.contents.view_requests import ViewRequest, ViewResult
 from snapshot_explorer.jupyter.explorer.environment import load_limits
 from snapshot_explorer.jupyter.explorer.views import View
 from snapshot_explorer.jupyter.explorer.work import Job
+from snapshot_explorer.table.cost import Cost
 from snapshot_explorer.view import Code, Drawing, Line, Pairs, drawing_of
 from snapshot_explorer.view.tracks.svg import svg_of
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 from IPython.core.getipython import get_ipython
 
 from snapshot_explorer.history import open_expression
-from snapshot_explorer.jupyter.cost import DEFAULT_LIMITS, ReadLimits
+from snapshot_explorer.jupyter.cost import DEFAULT_LIMITS
+from snapshot_explorer.table.cost import ReadLimits
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -43,6 +43,7 @@ from snapshot_explorer.engines import sql as duckdb_sql
 from snapshot_explorer.engines.scan import scan_of
 from snapshot_explorer.history import WithPast, history_of, renamed_column
 from snapshot_explorer.results import as_pandas
+from snapshot_explorer.table.cost import Cost, cost_of
 from snapshot_explorer.table.queries.periods import states_relation
 from snapshot_explorer.table.queries.references import references
 from snapshot_explorer.table.queries.rewrite import (
@@ -93,6 +94,10 @@ class QueryReading:
     """A condition that all rows to read match; None for all rows."""
     limit: int | None
     """The maximum number of rows to read; None for all."""
+
+    def cost(self) -> Cost:
+        """Return what it reads without the limit. Reads metadata."""
+        return cost_of(self.snapshot, self.where)
 
 
 _DESCRIBING = ("DESC", "DESCRIBE", "SUMMARIZE")

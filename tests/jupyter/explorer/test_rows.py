@@ -12,7 +12,8 @@ from snapshot_explorer import open_table, samples
 from snapshot_explorer.jupyter.explorer import Explorer
 from snapshot_explorer.view import Grid, drawing_of
 from tests.inner.core import step
-from tests.inner.jupyter import ReadLimits, version_rows, view_requests
+from tests.inner.jupyter import version_rows, view_requests
+from tests.inner.table import ReadLimits
 from tests.inner.view import shown_columns
 from tests.support.delta.table_builder import DeltaTable, remove
 from tests.support.explorers import grid_of, outcome, pressed, shown_text, typed

@@ -8,13 +8,13 @@ import pyarrow as pa
 
 from snapshot_explorer.core.records import AFTER, DELETED, INSERTED
 from snapshot_explorer.core.text import pluralize
-from snapshot_explorer.jupyter.cost import Cost, ReadLimits
 from snapshot_explorer.jupyter.explorer.contents.distributions import distributions
 from snapshot_explorer.jupyter.explorer.contents.grid_rows import grid_rows
 from snapshot_explorer.jupyter.explorer.contents.lens import direction
 from snapshot_explorer.jupyter.explorer.contents.row_conditions import row_conditions
 from snapshot_explorer.jupyter.explorer.contents.view_requests import PAGE, ViewResult
 from snapshot_explorer.jupyter.explorer.environment import load_limits
+from snapshot_explorer.table.cost import Cost, ReadLimits
 from snapshot_explorer.view import Drawing, Grid, Line, drawing_of
 from snapshot_explorer.view.records.diffs import CHANGE_WORDS, comparison_facts, drawn_changes
 

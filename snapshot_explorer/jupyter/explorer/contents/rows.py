@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from snapshot_explorer.core.text import pluralize
-from snapshot_explorer.jupyter.cost import Cost, ReadLimits, cost_of
 from snapshot_explorer.jupyter.explorer.contents.grid_rows import grid_rows, with_json
 from snapshot_explorer.jupyter.explorer.contents.row_conditions import row_conditions
 from snapshot_explorer.jupyter.explorer.contents.version_rows import PART, VersionRows
 from snapshot_explorer.jupyter.explorer.contents.view_requests import PAGE, ViewResult
+from snapshot_explorer.table.cost import Cost, ReadLimits, cost_of
 from snapshot_explorer.view import Drawing, Grid, Line
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ import pyarrow as pa
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.core.errors import InvalidArgumentError
 from snapshot_explorer.engines.duckdb_ast import quote_identifier
-from snapshot_explorer.jupyter.cost import ReadLimits, cost_of
 from snapshot_explorer.jupyter.explorer.contents.row_conditions import comparison
 from snapshot_explorer.results.exports import flatten_rows
+from snapshot_explorer.table.cost import ReadLimits, cost_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
