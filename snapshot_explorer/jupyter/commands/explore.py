@@ -14,12 +14,12 @@ def _explore(invocation: Invocation) -> object:
     from snapshot_explorer.jupyter.explorer import explore as explorer_of  # noqa: PLC0415 - widgets take long to import
 
     arguments = invocation.arguments
-    check_options(arguments, "html", only_with=("versions", "overwrite"), never_with=("follow",))
+    check_options(arguments, "html", only_with=("versions", "overwrite"), never_with=("follow", "save-page"))
     versions: dict[str, Any] = {}
     if (number := arguments.get("versions")) is not None:
         versions["versions"] = whole_number("--versions", number, minimum=1)
     name, table = invocation.table()
-    explorer = explorer_of(table, name=name)
+    explorer = explorer_of(table, name=name, save_page=arguments.has("save-page"))
     if (file := arguments.get("html")) is not None:
         with closing(explorer):
             target = explorer.to_html(file, overwrite=arguments.has("overwrite"), **versions)
@@ -43,6 +43,7 @@ EXPLORE = Command(
     ),
     options=(
         FOLLOW,
+        Option("--save-page", "save the page of --html with the notebook: the explorer then works without a kernel"),
         Option("--html FILE", "write it into one file that works without Python"),
         Option("--versions N", "with --html: the number of newest versions that can be looked into, by default 50"),
         Option("--overwrite", "with --html: replace the file if it exists"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from shlex import quote
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any, get_args, overload
@@ -50,6 +50,7 @@ from snapshot_explorer.jupyter.explorer.page.static_view import (
     static_html,
     static_text,
     static_view,
+    with_page,
 )
 from snapshot_explorer.jupyter.explorer.page.timeline_facts import FactsReader
 from snapshot_explorer.jupyter.explorer.reading import (
@@ -112,6 +113,8 @@ _RECORDED = {*SETTABLE, "sort", "sort_descending"} - {"pinned", "part", "follow"
 """The traits of the state that `to_html` takes over; pins and filters are set in the page."""
 _LOG_SECONDS = 3_600
 """The maximum time that `to_html` waits for the log."""
+_VERSIONS = 50
+"""The number of newest versions whose views a page has."""
 _LONGEST_VERSION = 20
 _OFFERED = 100
 """Conditions on rows that are offered."""
@@ -176,13 +179,21 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
     view = Dict(help="What the selected tab shows.").tag(sync=True)
     busy = Dict(help="What is being read, by place.").tag(sync=True)
 
-    def __init__(self, table: Table, *, name: str = "table", variables: MutableMapping[str, Any] | None = None) -> None:
+    def __init__(
+        self,
+        table: Table,
+        *,
+        name: str = "table",
+        variables: MutableMapping[str, Any] | None = None,
+        save_page: bool = False,
+    ) -> None:
         """Draw the frame, and begin to read.
 
         Args:
             table: The table.
             name: The variable that holds it, for lines of code.
             variables: The variables that rows are loaded into; without them, rows cannot be loaded.
+            save_page: Whether a saved notebook has the page of `to_html` beside the picture.
         """
         super().__init__(layout=_Layout())
         self.table = table
@@ -194,6 +205,7 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
         self._still: DisplayHandle | None = None
         self._live: DisplayHandle | None = None
         self._still_bundle: dict[str, str] = {}
+        self._saves_page = save_page
         self._about: dict[str, str] = {}
         self._still_cell = 0
         self._still_later = Debounce(self._update_still, _STILL_DELAY)
@@ -331,7 +343,7 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
         result = self._views.front.result
         return "" if result is None else result.code
 
-    def to_html(self, path: str | PathLike[str], *, versions: int = 50, overwrite: bool = False) -> Path:
+    def to_html(self, path: str | PathLike[str], *, versions: int = _VERSIONS, overwrite: bool = False) -> Path:
         """Write the explorer into one HTML file that works without Python and without network, and return its path.
 
         The file has at most 2 MB: the newest 1,000 commits with search and filters, and the views of the newest
@@ -352,6 +364,13 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
         target = new_output_path(path, overwrite=overwrite)
         if type(versions) is not int or versions < 1:
             raise InvalidArgumentError(f"versions must be 1 or more, got {versions!r}.")
+        page = self._recorded_page(versions)
+        with output_file(target) as file:
+            file.write(page)
+        return target
+
+    def _recorded_page(self, versions: int) -> bytes:
+        """Return the explorer as one HTML page that works without Python."""
         recorded = Explorer(self.table, name=self.name)
         try:
             for explorer in (self, recorded):
@@ -362,12 +381,17 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
                 setattr(recorded.state, name, getattr(self.state, name))
             shown = {name: getattr(self.state, name) for name in self.state.trait_names()}
             recorder = Recorder(self.table, recorded.state, recorded._views, recorded._traits_of_page)
-            page = recorder.page(shown, versions=versions)
+            return recorder.page(shown, versions=versions)
         finally:
             recorded.close()
-        with output_file(target) as file:
-            file.write(page)
-        return target
+
+    @cached_property
+    def _saved_page(self) -> bytes:
+        """The page in a saved notebook, of the explorer when it is first shown; empty if there is nothing to show."""
+        try:
+            return self._recorded_page(_VERSIONS) if self._saves_page else b""
+        except SnapshotExplorerError:
+            return b""
 
     def _traits_of_page(self) -> dict[str, Any]:
         """Return what a page receives, once nothing is being read."""
@@ -447,8 +471,9 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
     def _static_bundle(self) -> dict[str, str]:
         self._work.wait(_STILL_SECONDS)
         state, drawing = self.state, self._drawing()
-        page = static_html(drawing, state.shown, measure=state.measure, a=state.a, b=state.b)
-        return {"text/plain": static_text(drawing), "text/html": page}
+        still = static_html(drawing, state.shown, measure=state.measure, a=state.a, b=state.b)
+        html = with_page(still, self._saved_page, self.table.name) if self._saved_page else still
+        return {"text/plain": static_text(drawing), "text/html": html}
 
     def __repr__(self) -> str:
         return f"Explorer(path={self.table.path!r}, a={self.state.a}, b={self.state.b})"
@@ -942,10 +967,10 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
 
 
 @overload
-def explore(table: Table, *, name: str | None = None) -> Explorer: ...
+def explore(table: Table, *, name: str | None = None, save_page: bool = False) -> Explorer: ...
 @overload
 def explore(table: Lake, *, name: str | None = None) -> LakeView: ...
-def explore(table: Table | Lake, *, name: str | None = None) -> Explorer | LakeView:
+def explore(table: Table | Lake, *, name: str | None = None, save_page: bool = False) -> Explorer | LakeView:
     """Return the explorer of a table: a widget for its history. Reads the log and the views on other threads.
 
     Tried in JupyterLab 4, Notebook 7, Voila and marimo, without network. VS Code shows the same widget; it loads
@@ -956,10 +981,15 @@ def explore(table: Table | Lake, *, name: str | None = None) -> Explorer | LakeV
         table: The table; or a lake, for a widget of its overview, which can be filtered, sorted and followed, and
             opens the explorer of a table.
         name: The variable that holds it, for the lines of code that are shown; found by itself in a notebook.
+        save_page: Record the page of `Explorer.to_html` when a cell shows the explorer, and save it with the notebook:
+            where a kernel is missing, as in nbconvert's pages and in notebooks that are trusted, the explorer then
+            still works. Adds 200 kB and more to the notebook, at most 2.2 MB, and reads what `to_html` reads.
 
     Raises:
-        InvalidArgumentError: It is not an open table.
+        InvalidArgumentError: It is not an open table, or `save_page` is used with a lake.
     """
+    if isinstance(table, Lake) and save_page:
+        raise InvalidArgumentError("save_page records the explorer of one table, not of a lake.")
     if isinstance(table, Lake):
         return LakeView(table, lambda opened: explore(opened, name=opened.name))
     if not hasattr(table, "current"):
@@ -970,4 +1000,4 @@ def explore(table: Table | Lake, *, name: str | None = None) -> Explorer | LakeV
     shell = get_ipython()
     variables: MutableMapping[str, Any] | None = None if shell is None else shell.user_ns
     found = name or name_of(table, variables or {})
-    return Explorer(table, name=found, variables=variables)
+    return Explorer(table, name=found, variables=variables, save_page=save_page)

@@ -368,9 +368,26 @@ def test_reopened_without_its_kernel_it_is_a_picture_of_where_the_user_ended(not
     assert again.page.locator(".sx-explorer").count() == 0
 
 
+def test_reopened_without_its_kernel_it_still_works_if_its_page_was_saved(notebook):
+    first = notebook(OPEN.replace("explore(orders)", "explore(orders, save_page=True)"), name="paged")
+    first.run(0)
+    first.says("41 rows in files")
+    assert first.page.locator("iframe[srcdoc]").is_hidden()
+    first.page.keyboard.press("Control+s")
+    first.is_saved_with("srcdoc")
+
+    again = first.reopened()
+    frame = again.page.frame_locator("iframe[srcdoc]")
+    frame.locator(DRAWN).wait_for()
+    frame.get_by_role("tab", name="Files").click()
+    frame.locator(".sx-answer", has_text="files").wait_for()
+    again.shot("paged")
+    assert again.page.locator("img.sx-picture").is_hidden()
+
+
 def test_a_notebook_that_is_not_trusted_shows_the_pictures(lab, chromium):
     table = open_table(samples.path("orders"))
-    explorer = Explorer(table, name="orders").wait()
+    explorer = Explorer(table, name="orders", save_page=True).wait()
     shown = (explorer._repr_mimebundle_(), table.bisect("amount < 0")._repr_mimebundle_())
     outputs = [
         nbformat.v4.new_output("display_data", {name: data[name] for name in ("text/html", "text/plain")})
@@ -384,7 +401,8 @@ def test_a_notebook_that_is_not_trusted_shows_the_pictures(lab, chromium):
     pictures = page.locator(".jp-OutputArea-output img.sx-picture")
     pictures.nth(1).wait_for()
 
-    assert page.locator(".jp-OutputArea-output style").count() == 0  # JupyterLab has dropped what it does not trust
+    # JupyterLab has dropped what it does not trust: the recorded page too.
+    assert page.locator(".jp-OutputArea-output style, .jp-OutputArea-output iframe").count() == 0
     assert pictures.evaluate_all("all => all.map((one) => one.naturalWidth)") == [1920, 900]
     explorer.close()
     page.close()

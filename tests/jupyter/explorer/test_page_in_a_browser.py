@@ -1,12 +1,16 @@
 """An explorer as one file, opened by a real chromium without network: what is clicked in it shows what was recorded."""
 
+import os
 import shutil
+from pathlib import Path
 
+import nbformat
 import pytest
 
 from snapshot_explorer import open_table, samples
 from snapshot_explorer.jupyter.explorer import Explorer
 from tests.support.contrast import cut_controls, low_contrasts
+from tests.support.kernels import ON_SOCKETS
 from tests.support.paimon.table_builder import PaimonTable
 
 pytestmark = [
@@ -189,3 +193,56 @@ def test_a_version_that_was_not_recorded_is_named_if_the_address_asks_for_it(ord
     page = opened(f"{orders_page}#b=99")
 
     page.get_by_text("99 is not one of its versions").wait_for()
+
+
+@pytest.fixture(scope="module")
+def saved_notebook(tmp_path_factory):
+    """A notebook that was saved with the page of its explorer, as JupyterLab saves it: without the widgets."""
+    nbclient = pytest.importorskip("nbclient")
+    cell = (
+        "import snapshot_explorer as sx\norders = sx.open_table(sx.samples.path('orders'))\n"
+        "sx.explore(orders, save_page=True)"
+    )
+    made = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell)])
+    folder = tmp_path_factory.mktemp("saved")
+    client = nbclient.NotebookClient(made, **ON_SOCKETS, resources={"metadata": {"path": folder}})
+    client.execute(env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])})
+    made.metadata.pop("widgets")
+    nbformat.write(made, folder / "saved.ipynb")
+    return folder / "saved.ipynb"
+
+
+def as_html(notebook, **options):
+    """Convert a notebook by nbconvert, and return the address of the page."""
+    nbconvert = pytest.importorskip("nbconvert")
+    exporter = nbconvert.HTMLExporter(template_name="classic", **options)
+    page = notebook.with_suffix(".html")
+    page.write_text(exporter.from_filename(notebook)[0], "utf-8")
+    return page.as_uri()
+
+
+def test_the_page_of_a_saved_notebook_works_without_a_kernel(chromium, saved_notebook):
+    context = chromium.new_context(offline=True, viewport={"width": 1280, "height": 1600})
+    page = context.new_page()
+
+    page.goto(as_html(saved_notebook))
+    frame = page.frame_locator("iframe[srcdoc]")
+    frame.locator(".sx-timeline canvas[data-drawn]").wait_for()
+    frame.locator(".sx-tabs [role=tab]", has_text="Manifests").click()
+
+    frame.locator(".sx-answer", has_text="18").wait_for()
+    assert page.locator("img.sx-picture").is_hidden()
+    assert saved_notebook.stat().st_size < 800_000
+    context.close()
+
+
+def test_where_frames_are_removed_a_saved_notebook_shows_the_picture(chromium, saved_notebook):
+    context = chromium.new_context(offline=True)
+    page = context.new_page()
+
+    page.goto(as_html(saved_notebook, sanitize_html=True))
+
+    assert page.locator("iframe").count() == 0
+    assert page.get_by_text("Explorer of orders").first.is_visible()
+    assert page.locator("table.sx-table").first.is_visible()
+    context.close()

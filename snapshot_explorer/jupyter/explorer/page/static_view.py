@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from html import escape
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -118,6 +119,18 @@ def static_html(drawing: Drawing, commits: pa.Table, *, measure: str, a: int | N
 def still_html(content: str) -> str:
     """Return HTML that is hidden where the widget itself is shown."""
     return f'{_STYLE}<div class="sx-still">{content}</div>'
+
+
+def with_page(still: str, page: bytes, name: str) -> str:
+    """Return HTML that shows a recorded page in place of the picture, wherever frames may run scripts.
+
+    Others, such as GitHub and notebooks that are not trusted, remove the frame and show the picture.
+    """
+    content = escape(page.decode()).replace("\n", "&#10;")  # one line: a converter to Markdown leaves it as it is
+    frame = f'<iframe title="The explorer of {escape(name)}" sandbox="allow-scripts allow-downloads" loading="lazy"'
+    style = "<style>.sx-still:has(>iframe)~.sx-still{display:none}</style>"
+    sized = f'{frame} style="width:100%;height:1080px;border:0" srcdoc="{content}"></iframe>'
+    return f'{style}<div class="sx-still">{sized}</div>{still}'
 
 
 def shown_later_html() -> str:
