@@ -44,6 +44,7 @@ def on_files(files: Any, config: Any) -> Any:
         files.append(File.generated(config, f"{Path(file.src_uri).stem}.md", content=content))
     pages = {page: _relinked((ROOT / path).read_text("utf-8"), path) for path, page in MOVED.items()}
     pages |= {name: Path(__file__).with_name(name).read_text("utf-8") for name in ("theme.js", "theme.css")}
+    pages["binder/check_here.md"] = _as_page(export, ROOT / "binder" / "check_here.ipynb")
     for path, text in (pages | _reference() | _explorers()).items():
         files.append(File.generated(config, path, content=text))
     return files
