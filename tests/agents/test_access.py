@@ -204,6 +204,8 @@ def test_a_call_ends_after_its_requests():
     ("name", "arguments"),
     [
         ("sql", {"query": "select * from o", "tables": {"o": "{lake}/orders"}}),
+        ("sql", {"query": "select * from o for system_time all where amount < 0", "tables": {"o": "{lake}/orders"}}),
+        ("sql", {"query": "select count(*) from o for system_time all", "tables": {"o": "{lake}/orders"}}),
         ("changed_rows", {"path": "{lake}/orders", "a": "7", "b": "8"}),
         ("blame", {"path": "{lake}/orders", "where": "order_id = 42"}),
         ("trace", {"path": "{lake}/orders", "where": "order_id = 42"}),

@@ -44,7 +44,7 @@ from snapshot_explorer.engines.scan import scan_of
 from snapshot_explorer.history import WithPast, history_of, renamed_column
 from snapshot_explorer.results import as_pandas
 from snapshot_explorer.table.cost import Cost, cost_of
-from snapshot_explorer.table.queries.periods import states_relation
+from snapshot_explorer.table.queries.periods import RowStates, row_states
 from snapshot_explorer.table.queries.references import references
 from snapshot_explorer.table.queries.rewrite import (
     Dialect,
@@ -94,10 +94,15 @@ class QueryReading:
     """A condition that all rows to read match; None for all rows."""
     limit: int | None
     """The maximum number of rows to read; None for all."""
+    states: RowStates | None = None
+    """The states of rows in a period; None for the rows of the snapshot."""
 
     def cost(self) -> Cost:
         """Return what it reads without the limit. Reads metadata."""
-        return cost_of(self.snapshot, self.where)
+        if self.states is None:
+            return cost_of(self.snapshot, self.where)
+        plan = self.states.plan(self.where)
+        return Cost(rows=plan.rows, files=plan.files, size_bytes=plan.size_bytes)
 
 
 _DESCRIBING = ("DESC", "DESCRIBE", "SUMMARIZE")
@@ -176,14 +181,18 @@ def to_arrow(query: str, tables: Mapping[str, VersionedTable], *, before: Before
 
 
 def _readings(parsed: _Query, required: Mapping[str, duckdb_sql.RequiredRows]) -> Sequence[QueryReading]:
-    """Return the snapshots whose rows are read, not only counted."""
+    """Return what is read: snapshots whose rows are not only counted, and states of rows, which are read to count."""
     named = {generated_name(number): item for number, item in enumerate(parsed.sources)}
     return [
         QueryReading(
-            table=named[relation].written, snapshot=named[relation].snapshot, where=rows.where, limit=rows.limit
+            table=named[relation].written,
+            snapshot=named[relation].snapshot,
+            where=rows.where if rows.columns else None,
+            limit=rows.limit if named[relation].states is None else None,
+            states=named[relation].states,
         )
         for relation, rows in required.items()
-        if rows.columns and named[relation].states is None
+        if rows.columns or named[relation].states is not None
     ]
 
 
@@ -232,7 +241,7 @@ class _Source:
     written: str
     """The table's name in the query."""
     snapshot: Snapshot
-    states: duckdb_sql.Relation | None = None
+    states: RowStates | None = None
     """The states of rows in a period; None for the rows of the snapshot."""
 
     @property
@@ -276,7 +285,7 @@ class _Query:
             key = (id(table), snapshot.branch, snapshot.version, has_own_schema, period)
             if key not in numbers:
                 numbers[key] = len(sources)
-                states = None if period is None else states_relation(table, reference.table, period)
+                states = None if period is None else row_states(table, reference.table, period)
                 sources.append(_Source(written=reference.table, snapshot=snapshot, states=states))
             numbered.append((reference, numbers[key]))
         return cls(text=text, tokens=parsed_tokens, references=numbered, sources=sources)
@@ -337,7 +346,7 @@ def _snapshot(table: VersionedTable, reference: Reference, newest: dict[int, Sna
 
 def _relation(source: _Source) -> duckdb_sql.Relation:
     if source.states is not None:
-        return source.states
+        return source.states.relation
     snapshot = source.snapshot
     return duckdb_sql.Relation(
         what=source.what,

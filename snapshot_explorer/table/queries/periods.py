@@ -61,25 +61,40 @@ def parse_period(query: str, following: Sequence[Token], now: datetime) -> Perio
     return Period(first=first, last=last, kind="from" if kind == "FROM" else "between", size=end)
 
 
-def states_relation(table: WithPast, name: str, period: Period) -> duckdb_sql.Relation:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowStates:
+    """The states of rows of a table in a period."""
+
+    relation: duckdb_sql.Relation
+    plan: Callable[[str | None], RowHistoryPlan]
+    """Returns what is read for a condition; None for all states."""
+
+
+def row_states(table: WithPast, name: str, period: Period) -> RowStates:
     """Return the states of rows of a table in a period. Plans the history; opens no data file until rows are read."""
     source = history_of(table).with_newest_state(is_newest_state=True)
     plan = plan_row_history(source, RowHistoryRequest())
     read = partial(_read, source, plan, _bounds(source, period))
-    return duckdb_sql.Relation(
+    relation = duckdb_sql.Relation(
         what=f"{name} for system_time {period.kind}",
         schema=plan.schema,
         read=lambda columns, where, _: read(where).select(list(columns)),
         count=lambda: len(read(None)),
     )
+    return RowStates(relation=relation, plan=lambda where: plan_row_history(source, _request(plan, where)))
+
+
+def _request(plan: RowHistoryPlan, where: str | None) -> RowHistoryRequest:
+    """Return the request of the states whose rows match a condition, as far as it is about the columns of the rows."""
+    own = None if where is None else parse_condition(where, plan.schema).on(frozenset(plan.columns.names))
+    return RowHistoryRequest(where=None if own is None else own.text)
 
 
 def _read(
     source: History, plan: RowHistoryPlan, is_in_period: Callable[[pa.Table], pa.Array], where: str | None
 ) -> pa.Table:
     """Return the states that match a condition in a period. States are of all columns, whichever are selected."""
-    own = None if where is None else parse_condition(where, plan.schema).on(frozenset(plan.columns.names))
-    history = row_history(source, RowHistoryRequest(where=None if own is None else own.text))
+    history = row_history(source, _request(plan, where))
     parts = [part.filter(is_in_period(part)) for part in history.tables()]
     return pa.concat_tables([history.schema.empty_table(), *parts])
 
