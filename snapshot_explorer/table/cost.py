@@ -9,7 +9,7 @@ from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.core.text import format_size, pluralize
 
 if TYPE_CHECKING:
-    from snapshot_explorer.table import Snapshot
+    from snapshot_explorer.table.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
