@@ -8,7 +8,8 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from snapshot_explorer import samples
+from snapshot_explorer import explore, open_lake, samples
+from snapshot_explorer.errors import InvalidArgumentError
 from tests.support.kernels import ON_SOCKETS
 
 VIEW = "application/vnd.jupyter.widget-view+json"
@@ -90,3 +91,10 @@ def test_lines_of_code_have_the_name_of_the_variable_in_a_kernel(tmp_path):
 
     assert printed[1] == ["orders.at(18).commit\n"]
     assert printed[2] == [f"open_table({str(tmp_path / 'orders')!r}).at(18).commit\n"]
+
+
+def test_the_page_of_a_lake_cannot_be_saved(tmp_path):
+    shutil.copytree(samples.path("orders"), tmp_path / "orders")
+
+    with pytest.raises(InvalidArgumentError, match="save_page records the explorer of one table, not of a lake."):
+        explore(open_lake(tmp_path), save_page=True)
