@@ -15,6 +15,7 @@ import nbval.kernel
 import pytest
 from fsspec.registry import _registry
 
+from snapshot_explorer.formats import missing_versions
 from snapshot_explorer.storage import retries
 from tests.support import filesystems, spark_clusters, tiers
 from tests.support.kernels import SocketKernelManager
@@ -561,6 +562,21 @@ def first_wait():
         real = retries.FIRST_WAIT
         patch.setattr(retries, "FIRST_WAIT", real / 100)
         yield real
+
+
+@pytest.fixture(scope="session", autouse=True)
+def pauses():
+    """Wait a hundredth of the time before what a writer may be writing is read again; the value is the real pause."""
+    with pytest.MonkeyPatch.context() as patch:
+        real = missing_versions.PAUSE_SECONDS
+        patch.setattr(missing_versions, "PAUSE_SECONDS", real / 100)
+        yield real
+
+
+@pytest.fixture
+def real_pauses(pauses, monkeypatch):
+    """Wait as long as users do: another process writes the table."""
+    monkeypatch.setattr(missing_versions, "PAUSE_SECONDS", pauses)
 
 
 @pytest.fixture

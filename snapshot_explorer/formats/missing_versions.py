@@ -5,6 +5,7 @@ or shorter listing means that the folder was moved or dropped, that the storage 
 answered. So it is refused, and the earlier listing is kept, unless the table itself proves a rollback.
 """
 
+import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
@@ -17,6 +18,11 @@ TRIES = 3
 PAUSE_SECONDS = 0.1
 _MAX_NAMED = 5
 """The maximum number of versions that a message lists."""
+
+
+def pause() -> None:
+    """Wait before a listing, or a file that a writer may be writing, is read again."""
+    time.sleep(PAUSE_SECONDS)
 
 
 def now() -> datetime:

@@ -5,8 +5,11 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pytest
+
 from snapshot_explorer import open_lake
 
+pytestmark = pytest.mark.usefixtures("real_pauses")
 TABLES = 20
 
 

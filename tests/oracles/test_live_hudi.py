@@ -13,6 +13,7 @@ from snapshot_explorer import open_table
 from snapshot_explorer.errors import SnapshotExplorerError, SnapshotNotFoundError, StorageError, TableNotFoundError
 from tests.oracles.conftest import without_spark
 
+pytestmark = pytest.mark.usefixtures("real_pauses")
 ROOT = Path(__file__).parents[2]
 ENOUGH = 5
 """Versions that are read at least before the writer may end."""

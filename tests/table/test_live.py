@@ -9,6 +9,8 @@ import pytest
 
 from tests.support.live_readers import read_live
 
+pytestmark = pytest.mark.usefixtures("real_pauses")
+
 
 @pytest.mark.parametrize("kind", ["delta", "iceberg", "paimon"])
 def test_under_a_live_writer_every_answer_is_a_version_that_existed_or_says_what_vanished(kind, caplog):

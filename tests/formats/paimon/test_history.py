@@ -126,6 +126,21 @@ def test_a_tag_that_cannot_be_read_is_noted_and_the_others_are_there(table):
         opened(table).tags()
 
 
+def test_a_tag_that_was_read_again_in_vain_is_read_once_by_later_calls_and_again_when_it_is_another(table, counted):
+    commits(table, 2)
+    table.write("tag/tag-bad", b"{")
+    paimon = opened(table, "counted")
+
+    def reads():
+        counted.requests.clear()
+        paimon.listing(0)
+        return sum(request.path.endswith("tag-bad") for request in counted.requests)
+
+    assert [reads(), reads(), reads()] == [3, 1, 1]
+    table.write("tag/tag-bad", b"{{")
+    assert reads() == 3
+
+
 def test_equal_listings_mean_that_nothing_happened(table):
     commits(table, 3)
     paimon = opened(table)

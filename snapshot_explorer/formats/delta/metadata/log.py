@@ -2,7 +2,6 @@
 
 import itertools
 import threading
-import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -61,12 +60,12 @@ from snapshot_explorer.formats.delta.metadata.replay import (
 )
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.missing_versions import (
-    PAUSE_SECONDS,
     TRIES,
     lost_versions,
     missing_table_error,
     missing_versions_error,
     now,
+    pause,
 )
 from snapshot_explorer.storage import Storage
 
@@ -135,7 +134,7 @@ class DeltaLog:
                 break
             if not left:
                 raise self._shortfall(before, result, missing_versions, since)
-            time.sleep(PAUSE_SECONDS)
+            pause()
         with self._lock:
             if turn < self._listed:
                 return result  # a listing that started later has ended sooner: it is the newer one
@@ -340,7 +339,7 @@ class DeltaLog:
                         "behind, or a proxy answered. Try again."
                     ) from error
                 files = [existing[version] for version in requested]
-            time.sleep(PAUSE_SECONDS)
+            pause()
         raise AssertionError  # unreachable: the last try returns or raises
 
     def commit_files(self, versions: Sequence[int]) -> list[DeltaLogFile]:

@@ -1,7 +1,6 @@
 """The history of a Hudi table: its completed writes, active and archived, and the resulting state."""
 
 import threading
-import time
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -60,11 +59,11 @@ from snapshot_explorer.formats.hudi.metadata.unread_commits import (
     unread_commits,
 )
 from snapshot_explorer.formats.missing_versions import (
-    PAUSE_SECONDS,
     TRIES,
     missing_table_error,
     missing_versions_error,
     now,
+    pause,
 )
 from snapshot_explorer.formats.unread_versions import read_apart
 from snapshot_explorer.storage import EntryFields, Storage
@@ -627,7 +626,7 @@ class HudiHistory:
         for _ in range(TRIES - 1):
             if not _missing_versions(before, source):
                 break
-            time.sleep(PAUSE_SECONDS)
+            pause()
             source = self._listed()
         if before is not None and (lost := _missing_versions(before, source)):
             if source.versions:

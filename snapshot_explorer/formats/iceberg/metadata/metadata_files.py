@@ -6,7 +6,6 @@ only the catalog records the current one: here it is chosen by rule, with a note
 
 import re
 import threading
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,7 +13,7 @@ from functools import partial
 
 from snapshot_explorer.core.errors import CorruptTableError, MissingFileError, StorageError, TableNotFoundError
 from snapshot_explorer.formats.iceberg.metadata.table_metadata import TableMetadata, parse_table_metadata
-from snapshot_explorer.formats.missing_versions import PAUSE_SECONDS, missing_table_error, now
+from snapshot_explorer.formats.missing_versions import missing_table_error, now, pause
 from snapshot_explorer.storage import Entry, Storage
 from snapshot_explorer.storage.location import shorten
 
@@ -88,7 +87,7 @@ class MetadataFiles:
                 # On a local disk, some writers (pyiceberg) write a metadata file under its own name.
                 if not left:
                     raise
-                time.sleep(PAUSE_SECONDS)
+                pause()
                 continue
             with self._lock:
                 newest, since = self._newest, self._since
@@ -97,7 +96,7 @@ class MetadataFiles:
                     return result
             if not left:
                 raise self._older(result.metadata, newest, since)
-            time.sleep(PAUSE_SECONDS)
+            pause()
         raise AssertionError
 
     def _read_current(self) -> CurrentMetadata:

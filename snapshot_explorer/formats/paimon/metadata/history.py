@@ -1,7 +1,6 @@
 """The versions of a table: snapshots, tags and long-lived changelogs, found through hint files and listings."""
 
 import threading
-import time
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
@@ -21,13 +20,13 @@ from snapshot_explorer.core.records import Listing
 from snapshot_explorer.core.safe_text import logger_of
 from snapshot_explorer.core.single_flight import SingleFlight
 from snapshot_explorer.formats.missing_versions import (
-    PAUSE_SECONDS,
     TRIES,
     absent_version_error,
     lost_versions,
     missing_table_error,
     missing_versions_error,
     now,
+    pause,
 )
 from snapshot_explorer.formats.paimon.metadata.layout import Layout, branches_in, number_of, parse_hint
 from snapshot_explorer.formats.paimon.metadata.snapshots import PaimonSnapshot, digest_of, read_snapshots, reparse
@@ -147,7 +146,7 @@ class PaimonHistory:
             except _ShortfallError as short:
                 if not left:
                     raise short.error from None
-            time.sleep(PAUSE_SECONDS)
+            pause()
         raise self._unstable_error()
 
     def _newest_listing(self) -> Listing:
@@ -453,9 +452,9 @@ class PaimonHistory:
             path = self._layout.tag(name)
             try:
                 if path in contents:
-                    tag = reparse(self._storage, [path], [contents[path]], "tag")[0]
+                    tag = reparse(self._storage, [path], [contents[path]], "tag", self._damaged)[0]
                 else:  # access was denied
-                    tag = read_snapshots(self._storage, [path], "tag")[0]
+                    tag = read_snapshots(self._storage, [path], "tag", self._damaged)[0]
             except UNREADABLE as error:
                 self._storage.warn_once(log, "%s", error)
                 damaged.append(error)

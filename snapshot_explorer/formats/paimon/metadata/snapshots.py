@@ -1,7 +1,6 @@
 """Snapshot, tag and long-lived changelog files: one record for all three."""
 
 import hashlib
-import time
 from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -13,13 +12,13 @@ from snapshot_explorer.core.errors import CorruptTableError
 from snapshot_explorer.core.limits import DEFAULT, Limits
 from snapshot_explorer.core.milliseconds import from_millis
 from snapshot_explorer.formats import json_text
+from snapshot_explorer.formats.missing_versions import pause
 from snapshot_explorer.formats.paimon.metadata.layout import number_of
 from snapshot_explorer.storage import Storage
 
 NO_WATERMARK = -(2**63)
 """The value that writers store without a watermark."""
 _TRIES = 3
-_PAUSE_SECONDS = 0.1
 _MAX_DAMAGED_BYTES = 1 << 16
 """The largest damaged file whose content is remembered."""
 
@@ -240,6 +239,6 @@ def reparse(
                 failed.append(index)
         if not failed:
             break
-        time.sleep(_PAUSE_SECONDS)
+        pause()
         pending = list(zip(failed, storage.read_present([paths[index] for index in failed]), strict=True))
     return result
