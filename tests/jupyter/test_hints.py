@@ -86,6 +86,7 @@ def hint_of(node):
     return Hint(verb, arguments_of(node.args[1]) if len(node.args) > 1 else {}, result=result)
 
 
+@cache
 def all_hints():
     """Return each hint once, named for the first place that constructs it."""
     hints = {repr(hint_of(node)): pytest.param(hint_of(node), id=place) for place, node in constructions()[::-1]}
