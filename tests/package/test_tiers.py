@@ -57,7 +57,7 @@ def test_like_those(number): assert number == 0
 @pytest.mark.parametrize("reader", ["s3", "s3 by s3fs"])
 def test_reader(reader): assert reader == "s3"
 
-@settings(max_examples=80, database=None)
+@settings(max_examples=100, database=None)
 @given(st.integers())
 def test_property(number): seen.append(number)
 
@@ -97,7 +97,7 @@ def test_with_workers_what_is_left_out_is_counted_once(project):
     result.stdout.fnmatch_lines(["Quick tier. The full one adds 8 tests (6 slow, 1 stores, 1 extras), 1 files *"])
 
 
-@pytest.mark.parametrize(("variable", "examples"), [("", 80), ("1", 80 // tiers.SAME_FRACTION)])
+@pytest.mark.parametrize(("variable", "examples"), [("", 100), ("1", 100 // tiers.SAME_FRACTION)])
 def test_the_full_tier_tries_fewer_examples_only_where_they_are_the_same_each_time(
     project, monkeypatch, variable, examples
 ):

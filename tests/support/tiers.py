@@ -17,7 +17,7 @@ QUICK = "not full"
 """The expression of pytest's option -m that pyproject.toml sets."""
 ALL = "pip install -e '.[test-all]' && pytest -m ''"
 """What runs all tests."""
-FRACTION = 8
+FRACTION = 10
 """A property test of the quick tier tries one of so many examples."""
 SAME_EXAMPLES = "SNAPSHOT_EXPLORER_SAME_EXAMPLES"
 """The variable with which property tests try the same examples in each run."""
@@ -31,7 +31,7 @@ TIMES = "SNAPSHOT_EXPLORER_TEST_TIMES"
 """The variable with the path of a file to which a run appends a line of JSON: the seconds of each file by the clock."""
 TEST_SECONDS, FILE_SECONDS = 3, 10
 """The limits, in processor time of an idle machine on which the quick tier takes `TIER_SECONDS`."""
-TIER_SECONDS = 270
+TIER_SECONDS = 210
 """The processor time of the whole quick tier on a machine for which the limits are right."""
 UNEVEN = 1.5
 """How much slower than in the mean of a run a machine is now and then, by other work on it."""
