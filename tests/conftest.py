@@ -278,7 +278,6 @@ PLACES = {
     "tests/table/test_secrets.py::test_a_saved_notebook": "slow",
     "tests/table/test_secrets.py::test_no_failure": "slow",
     "tests/table/test_secrets.py::test_reports_and_checks": "slow",
-    "tests/table/test_secrets_in_logs.py::test_no_output_of_a_table_shows_a_secret_of_its_log[iceberg]": "slow",
     "tests/table/test_secrets_in_logs.py::test_no_page_report": "slow",
     "tests/table/test_unread_versions.py::test_a_bisection": "slow",
     "tests/table/test_unread_versions.py::test_a_blame": "slow",

@@ -271,7 +271,19 @@ def test_of_local_files_no_more_are_read_at_once_than_processors_need(monkeypatc
 
 
 def test_versions_read_side_by_side_progress_evenly_within_their_files():
-    fast, slow = (Numbers(slow=numbers) for numbers in ((), (0, 1)))
+    begun = [threading.Event() for _ in range(2)]
+
+    class Fast(Numbers):
+        def read(self, split, columns, predicate=None):
+            begun[split.detail].wait(10)  # on a busy machine the thread of the other one starts late
+            return super().read(split, columns, predicate)
+
+    class Slow(Numbers):
+        def read(self, split, columns, predicate=None):
+            begun[split.detail].set()
+            return super().read(split, columns, predicate)
+
+    fast, slow = Fast(), Slow(slow=(0, 1))
     for reader in (fast, slow):
         reader.storage = SimpleNamespace(is_local=True)
     parts = [replace(split, size_bytes=2**30) for split in splits(2)]
@@ -283,7 +295,7 @@ def test_versions_read_side_by_side_progress_evenly_within_their_files():
         with lock:
             done[side] += batch.num_rows / 20
             most = max(most, done[0] - done[1])
-        time.sleep(0.02 if side else 0.005)  # the other one begins meanwhile
+        time.sleep(0.02 if side else 0)
 
     local.for_each_batch_of([(fast, parts, ["id"]), (slow, parts, ["id"])], consume)
 
