@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests import conftest
+from tests.scripts import seeded_faults
 from tests.support import tiers
 
 pytest_plugins = "pytester"
@@ -141,3 +142,11 @@ def test_the_seconds_of_each_file_are_written_where_that_is_requested(project, m
 
 def test_every_place_in_the_lists_has_tests():
     assert [place for place in (*conftest.PLACES, *conftest.SAMPLED) if not has_tests(place)] == []
+
+
+def test_the_code_of_every_seeded_fault_is_once_in_its_module():
+    package = ROOT / "snapshot_explorer"
+
+    assert len(seeded_faults.FAULTS) == 60
+    for fault in seeded_faults.FAULTS:
+        assert (package / fault.path).read_text("utf-8").count(fault.before) == 1, fault.what

@@ -171,7 +171,7 @@ FAULTS = (
     ),
     Fault(
         "the checksum of a deletion vector is not compared",
-        "formats/iceberg/deletes/deletion_vectors.py",
+        "formats/files/vector_blobs.py",
         """if zlib.crc32(body) != int.from_bytes(check, "big"):""",
         "if False:",
         "formats/iceberg/test_deletes.py",
@@ -201,10 +201,8 @@ FAULTS = (
     Fault(
         "files of level 0 are read with deletion vectors",
         "formats/paimon/scan/visibility.py",
-        """if has_vectors(options) and not parse_flag(options, "deletion-vectors.merge-on-read"):
-        shown = pc.and_(shown, pc.greater(entries.column("level"), 0))""",
-        """if has_vectors(options) and not parse_flag(options, "deletion-vectors.merge-on-read"):
-        shown = pc.and_(shown, pc.greater_equal(entries.column("level"), 0))""",
+        'shown &= entries.column("level").to_numpy() > 0',
+        'shown &= entries.column("level").to_numpy() >= 0',
         "formats/paimon/test_visibility.py",
     ),
     Fault(
@@ -411,8 +409,8 @@ FAULTS = (
     Fault(
         "a sum over commits of which one is not known is that of the others",
         "lake/overview.py",
-        "row[name] = None if None in numbers else sum(numbers)",
-        "row[name] = sum(number or 0 for number in numbers)",
+        "name: None if None in values else sum(values)",
+        "name: sum(value or 0 for value in values)",
         "lake/test_overview.py",
     ),
     Fault(
@@ -455,8 +453,8 @@ FAULTS = (
     Fault(
         "a control character reaches the terminal",
         "core/safe_text.py",
-        "shown = [letter if letter.isprintable() else",
-        'shown = [letter if letter.isprintable() or letter == "\\x1b" else',
+        "letter if letter.isprintable() or _joins(value, at) else",
+        'letter if letter.isprintable() or letter == "\\x1b" or _joins(value, at) else',
         "view/test_text.py table/test_hostile_text.py",
     ),
     Fault(
