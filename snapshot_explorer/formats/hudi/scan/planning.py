@@ -1,5 +1,6 @@
 """Plan the splits of a version: which file slices to read, which to skip, and which to read together."""
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -8,7 +9,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.arrow.arrays import from_numpy
 from snapshot_explorer.arrow.bin_packing import pack
+from snapshot_explorer.arrow.chunks import single_chunk
+from snapshot_explorer.arrow.group_ids import group_ids
 from snapshot_explorer.core.records import Predicate, ReadPlan, Split
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.hudi import features
@@ -52,12 +56,9 @@ class VersionFiles:
 class _Slice:
     partition: str
     file_id: str
-    base: StoredFile | None
+    bases: tuple[BaseFile, ...]
+    """Its base file, if it has one."""
     logs: tuple[StoredFile, ...]
-
-    @property
-    def files(self) -> tuple[StoredFile, ...]:
-        return self.logs if self.base is None else (self.base, *self.logs)
 
 
 def plan(source: VersionFiles, predicate: Predicate | None = None) -> ReadPlan:
@@ -66,30 +67,31 @@ def plan(source: VersionFiles, predicate: Predicate | None = None) -> ReadPlan:
     Reads nothing.
     """
     check_readable(source)
-    slices = _slices(source.files)
-    members: dict[str, list[_Slice]] = {}
-    for item in slices:
-        members.setdefault(item.partition, []).append(item)
-    partitions = sorted(members)
-    texts = [partition_texts(source.config, path) for path in partitions]
-    passes = _passing(source.config, source.fields, texts, predicate)
+    pruned = _pruned(source.config, source.fields, source.files, predicate)
+    files = pruned.of(source.files)
+    groups = from_numpy(group_ids([files.column("partition"), files.column("file_id")]))
+    has_logs = pc.is_in(groups, value_set=groups.filter(single_chunk(files.column("is_log"))))
+    bases: dict[str, list[BaseFile]] = {}
+    names = ("partition", "path", "size_bytes", "rows")
+    without_logs = files.select(names).filter(pc.invert(has_logs))
+    for partition, path, size_bytes, rows in zip(
+        *(without_logs.column(name).to_pylist() for name in names), strict=True
+    ):
+        bases.setdefault(partition, []).append(BaseFile(path=path, size_bytes=size_bytes, rows=rows))
+    slices: dict[str, list[_Slice]] = {}
+    for item in _slices(files.filter(has_logs)):
+        slices.setdefault(item.partition, []).append(item)
     splits: list[Split] = []
-    for index, path in enumerate(partitions):
-        if passes[index]:
-            splits += _splits(source, path, members[path])
-    return ReadPlan(splits=tuple(splits), skipped=lambda: _skipped_files(source.files, partitions, texts, passes))
+    for path in itertools.compress(pruned.partitions, pruned.passes):
+        splits += _splits(source, path, bases.get(path, ()), slices.get(path, ()))
+    return ReadPlan(splits=tuple(splits), skipped=lambda: _skipped_files(source.files, pruned))
 
 
 def in_partitions(
     config: TableConfig, fields: Sequence[HudiField], files: pa.Table, predicate: Predicate | None
 ) -> pa.Table:
     """Return the files of a version, STORED, in partitions that might match the predicate."""
-    if predicate is None:
-        return files
-    partitions = pc.unique(files.column("partition"))
-    texts = [partition_texts(config, path) for path in partitions.to_pylist()]
-    chosen = partitions.filter(pa.array(_passing(config, fields, texts, predicate)))
-    return files.filter(pc.is_in(files.column("partition"), value_set=chosen))
+    return _pruned(config, fields, files, predicate).of(files)
 
 
 def check_readable(source: VersionFiles) -> None:
@@ -114,7 +116,11 @@ def _slices(files: pa.Table) -> list[_Slice]:
         _Slice(
             partition=partition,
             file_id=file_id,
-            base=next((file for file in members if not file.is_log), None),
+            bases=tuple(
+                BaseFile(path=file.path, size_bytes=file.size_bytes, rows=file.rows)
+                for file in members
+                if not file.is_log
+            )[:1],
             logs=tuple(sorted((file for file in members if file.is_log), key=_log_order)),
         )
         for (partition, file_id), members in groups.items()
@@ -126,33 +132,41 @@ def _log_order(file: StoredFile) -> tuple[bool, LogName | str]:
     return (True, file.path) if name is None else (False, name)
 
 
-def _passing(
-    config: TableConfig,
-    fields: Sequence[HudiField],
-    texts: Sequence[Mapping[str, str | None]],
-    predicate: Predicate | None,
-) -> npt.NDArray[np.bool_]:
-    passes = np.ones(len(texts), np.bool_)
-    if predicate is None or not texts:
-        return passes
-    columns = typed_columns(config, fields, texts)
-    part = predicate.on(frozenset(columns)) if columns else None
-    if part is None:
-        return passes
-    return np.asarray(part.mask(pa.table(columns)).to_numpy(zero_copy_only=False), np.bool_)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Pruned:
+    """The partitions of a version, and which of them might match a predicate."""
+
+    partitions: Sequence[str]
+    """Their paths, ascending."""
+    texts: Sequence[Mapping[str, str | None]]
+    passes: npt.NDArray[np.bool_]
+
+    def of(self, files: pa.Table) -> pa.Table:
+        """Return the files in partitions that pass."""
+        if self.passes.all():
+            return files
+        passing = pa.array(itertools.compress(self.partitions, self.passes), pa.string())
+        return files.filter(pc.is_in(files.column("partition"), value_set=passing))
 
 
-def _skipped_files(
-    files: pa.Table,
-    partitions: Sequence[str],
-    texts: Sequence[Mapping[str, str | None]],
-    passes: npt.NDArray[np.bool_],
-) -> pa.Table:
-    index = pc.index_in(files.column("partition"), value_set=pa.array(partitions, pa.string()))
+def _pruned(config: TableConfig, fields: Sequence[HudiField], files: pa.Table, predicate: Predicate | None) -> _Pruned:
+    partitions = sorted(pc.unique(files.column("partition")).to_pylist())
+    texts = [partition_texts(config, path) for path in partitions]
+    passes = np.ones(len(partitions), np.bool_)
+    columns = typed_columns(config, fields, texts) if predicate is not None and partitions else {}
+    part = predicate.on(frozenset(columns)) if predicate is not None and columns else None
+    if part is not None:
+        passes = np.asarray(part.mask(pa.table(columns)).to_numpy(zero_copy_only=False), np.bool_)
+    return _Pruned(partitions=partitions, texts=texts, passes=passes)
+
+
+def _skipped_files(files: pa.Table, pruned: _Pruned) -> pa.Table:
+    index = pc.index_in(files.column("partition"), value_set=pa.array(pruned.partitions, pa.string()))
     of_files = index.to_numpy().astype(np.int64)
     reasons = np.full(len(files), None, np.object_)
-    reasons[~passes[of_files]] = "partition"
-    return skipped_frame(files.select(["rows", "size_bytes"]), reasons, partitions=texts, of_files=of_files)
+    reasons[~pruned.passes[of_files]] = "partition"
+    sizes = files.select(["rows", "size_bytes"])
+    return skipped_frame(sizes, reasons, partitions=pruned.texts, of_files=of_files)
 
 
 def slice_splits(source: VersionFiles) -> dict[tuple[str, str], Split]:
@@ -166,8 +180,7 @@ def slice_splits(source: VersionFiles) -> dict[tuple[str, str], Split]:
     for item in _slices(source.files):
         if item.partition not in shares:
             shares[item.partition] = _partition(source, item.partition)
-        bases = [] if item.base is None else [item.base]
-        splits[item.partition, item.file_id] = _split(source, shares[item.partition], bases, item.logs)
+        splits[item.partition, item.file_id] = _split(source, shares[item.partition], item.bases, item.logs)
     return splits
 
 
@@ -186,19 +199,16 @@ def _partition(source: VersionFiles, path: str) -> _Partition:
     )
 
 
-def _splits(source: VersionFiles, path: str, slices: Sequence[_Slice]) -> Iterator[Split]:
+def _splits(source: VersionFiles, path: str, bases: Sequence[BaseFile], slices: Sequence[_Slice]) -> Iterator[Split]:
+    """Yield the splits of a partition: base files without log files together, each slice with log files alone."""
     partition = _partition(source, path)
-    bases = [item.base for item in slices if item.base is not None and not item.logs]
     for files in pack(bases, lambda file: max(file.size_bytes or 0, _OPEN_BYTES), target=_TARGET_BYTES):
         yield _split(source, partition, files, ())
     for item in slices:
-        if item.logs:
-            yield _split(source, partition, [] if item.base is None else [item.base], item.logs)
+        yield _split(source, partition, item.bases, item.logs)
 
 
-def _split(
-    source: VersionFiles, partition: _Partition, bases: Sequence[StoredFile], logs: Sequence[StoredFile]
-) -> Split:
+def _split(source: VersionFiles, partition: _Partition, bases: Sequence[BaseFile], logs: Sequence[StoredFile]) -> Split:
     """Return a split of base files without log files, or of one slice."""
     files = (*bases, *logs)
     counts = [file.rows for file in files]
@@ -213,7 +223,7 @@ def _split(
         size_bytes=sum(file.size_bytes or 0 for file in files),
         live_rows=None if logs else rows,
         detail=HudiPlan(
-            bases=tuple(BaseFile(path=file.path, size_bytes=file.size_bytes, rows=file.rows) for file in bases),
+            bases=tuple(bases),
             merge=_merge(source, logs) if logs else None,
             fields=source.fields,
             partition=partition.constants,
