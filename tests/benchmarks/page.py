@@ -7,11 +7,16 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import math
 import re
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "notebooks" / "guide" / "performance.md"
@@ -82,6 +87,13 @@ FIGURES = {
 """The figures by the name of their files: what they show, and the labels of the measurements in them."""
 _WIDTH, _BAR, _TEXT = 760, 14, 330
 """Of a figure, in pixels: the width, the height of a bar, and what the text beside the longest bar needs."""
+_HIGH, _TICKS, _NAMES, _LINE = 230, 48, 150, 15
+"""Of the figure with lines, in pixels: the lower end of the panels, the space for the numbers of an axis, the space for
+the names of the lines in both panels, and the height of a name."""
+_LINES = (
+    ".line{fill:none;stroke:#0072b2;stroke-width:2}.grid{stroke:#8c959f;stroke-width:.5}"
+    "@media(prefers-color-scheme:dark){.line{stroke:#56b4e9}}"
+)
 _STYLE = (
     "text{font:12px system-ui,sans-serif;fill:#24292f}.work{font-weight:600}.ours{fill:#0072b2}.peer{fill:#8c959f}"
     "@media(prefers-color-scheme:dark){text{fill:#e6edf3}.ours{fill:#56b4e9}.peer{fill:#6e7681}}"
@@ -101,10 +113,9 @@ def page() -> str:
 def pictures() -> dict[Path, str]:
     """Return the figures as SVG by the paths of their files."""
     runs = json.loads(MEASURED.read_text("utf-8"))
-    return {
-        ROOT / "notebooks" / "pictures" / f"performance-{name}.svg": _drawn(title, _chosen(runs, labels))
-        for name, (title, labels) in FIGURES.items()
-    }
+    drawn = {name: _drawn(title, _chosen(runs, labels)) for name, (title, labels) in FIGURES.items()}
+    drawn["growth"] = _growth_drawn(_growths(runs))
+    return {ROOT / "notebooks" / "pictures" / f"performance-{name}.svg": text for name, text in drawn.items()}
 
 
 def _chosen(runs: list[dict[str, Any]], labels: dict[str, str]) -> dict[str, dict[str, Any]]:
@@ -125,7 +136,91 @@ def _figures(runs: list[dict[str, Any]]) -> str:
             f"{_number(ratios[0])} to {_number(ratios[-1])} of that time.\n\n"
             f"![{title}: the seconds of this package and of others](../pictures/performance-{name}.svg)\n"
         )
-    return "\n".join(parts)
+    return "\n".join([*parts, _growth_text(_growths(runs))])
+
+
+def _growths(runs: list[dict[str, Any]]) -> dict[str, list[dict[str, float]]]:
+    """Return the plans of tables of several sizes, by format."""
+    results = [result for run in runs for result in run["results"] if "growth" in result]
+    return {result["work"].partition(",")[0]: result["growth"] for result in results}
+
+
+def _growth_text(growths: dict[str, list[dict[str, float]]]) -> str:
+    sizes = [point["files"] for points in growths.values() for point in points]
+    peaks = [point["mib"] for points in growths.values() for point in points]
+    exponents = [
+        math.log(after["seconds"] / before["seconds"]) / math.log(after["files"] / before["files"])
+        for points in growths.values()
+        for before, after in itertools.pairwise(points)
+    ]
+    return (
+        f"**Plan with a condition.** One of {min(sizes):,} to {max(sizes):,} files is left. From one size to the next, "
+        f"time grows with an exponent of at most {max(exponents):.2f}. Memory is between {min(peaks):,} and "
+        f"{max(peaks):,} MiB.\n\n"
+        "![Plan with a condition: seconds of the processor and memory by the number of files]"
+        "(../pictures/performance-growth.svg)\n"
+    )
+
+
+def _growth_drawn(growths: dict[str, list[dict[str, float]]]) -> str:
+    """Return a figure of two panels with logarithmic axes: time and memory by the number of files."""
+    files = [point["files"] for points in growths.values() for point in points]
+    parts, panel = [], (_WIDTH - _NAMES) // 2
+    for left, name, title in ((0, "seconds", "seconds of the processor"), (_WIDTH // 2, "mib", "memory, MiB")):
+        values = [point[name] for points in growths.values() for point in points]
+        x = _scale(min(files), max(files), left + _TICKS, left + panel)
+        y = _scale(_power(min(values), math.floor), _power(max(values), math.ceil), _HIGH, 30)
+        parts.append(f'<text class="work" x="{left}" y="14">{title}</text>')
+        parts += [
+            f'<path class="grid" d="M{left + _TICKS},{y(value)}H{left + panel}"/>'
+            f'<text x="{left + _TICKS - 6}" y="{y(value) + 4}" text-anchor="end">{_number(value)}</text>'
+            for value in _powers(min(values), max(values))
+        ]
+        parts += [
+            f'<text x="{x(value)}" y="{_HIGH + 18}" text-anchor="middle">{_short(value)}</text>'
+            for value in sorted(set(files))
+        ]
+        labels = _apart({key: y(points[-1][name]) + 4 for key, points in growths.items()})
+        for key, points in growths.items():
+            line = " ".join(f"{x(point['files'])},{y(point[name])}" for point in points)
+            parts.append(
+                f'<polyline class="line" points="{line}"/>'
+                f'<text x="{left + panel + 6}" y="{labels[key]}">{escape(key)}</text>'
+            )
+    size = f'viewBox="0 0 {_WIDTH} {_HIGH + 26}" width="{_WIDTH}" height="{_HIGH + 26}"'
+    title = "<title>Plan with a condition</title>"
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img">\n{title}<style>{_STYLE}{_LINES}</style>\n'
+        + "\n".join(parts)
+        + "\n</svg>\n"
+    )
+
+
+def _scale(low: float, high: float, start: int, end: int) -> Callable[[float], int]:
+    """Return the pixel of a value on a logarithmic axis."""
+    span = math.log(high / low) or 1
+    return lambda value: round(start + (end - start) * math.log(value / low) / span)
+
+
+def _power(value: float, to: Callable[[float], int]) -> float:
+    return 10.0 ** to(math.log10(value))
+
+
+def _powers(low: float, high: float) -> list[float]:
+    """Return the powers of ten around values."""
+    return [10.0**exponent for exponent in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)]
+
+
+def _short(count: float) -> str:
+    return f"{count / 1e6:g} M" if count >= 1e6 else f"{count:,.0f}"
+
+
+def _apart(places: dict[str, int]) -> dict[str, int]:
+    """Return the places of labels, moved so that none lies on another."""
+    apart: dict[str, int] = {}
+    for key in sorted(places, key=places.__getitem__):
+        apart[key] = max(places[key], max(apart.values(), default=-_LINE) + _LINE)
+    return apart
 
 
 def _drawn(title: str, results: dict[str, dict[str, Any]]) -> str:

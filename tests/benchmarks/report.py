@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 RESULTS = "SNAPSHOT_EXPLORER_BENCHMARK_RESULTS"
 """The environment variable with the path of the file. Without it nothing is recorded."""
@@ -21,6 +21,7 @@ def record(
     *,
     processor: bool = False,
     note: str = "",
+    growth: Sequence[Mapping[str, float]] = (),
 ) -> None:
     """Append a measurement to the file of the results.
 
@@ -30,6 +31,7 @@ def record(
         peers: The seconds of what else does the work, by name, measured in the same run.
         processor: Whether these are seconds of the processor, not of the clock.
         note: What else the row says.
+        growth: The same work on tables of several sizes: `files`, `seconds`, and `mib`, the process's peak of memory.
     """
     if not (path := os.environ.get(RESULTS)):
         return
@@ -40,6 +42,8 @@ def record(
         found["processor"] = True
     if note:
         found["note"] = note
+    if growth:
+        found["growth"] = [{**point, "seconds": _rounded(point["seconds"])} for point in growth]
     with Path(path).open("a", encoding="utf-8") as file:
         file.write(json.dumps(found, ensure_ascii=False) + "\n")
 

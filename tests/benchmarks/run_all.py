@@ -60,6 +60,7 @@ BENCHMARKS = (
     "spark_rows.py merge --jars {paimon_jars}",
     "spark_metadata.py",
     "size.py delta iceberg --entries 1000000 --peers {deltalake} {pyiceberg}",
+    "size.py --growth",
     "explorer.py",
     "lake.py --deltalake {deltalake} --pyiceberg {pyiceberg} --pypaimon {pypaimon}",
     "lake.py --deltalake {deltalake} --pyiceberg {pyiceberg} --pypaimon {pypaimon} --spark --tables 10000",

@@ -1,13 +1,14 @@
 """Measure plans and listings of very large tables: seconds and peak memory of ours and of the peers, in turns.
 
     python tests/benchmarks/size.py [delta] [iceberg] [paimon] [--entries 100000 ...] [--peers PYTHON ...] [--rounds 2]
+    python tests/benchmarks/size.py [...] --growth
 
 The tables are metadata only: a Delta table with a classic checkpoint of so many files with statistics in 16 parts and
 100 commits after it, an Iceberg table of manifests with 2,000 entries each, and an append-only Paimon table, without a
 peer, of manifests with 20,000 entries and a commit that removes a thousandth of the files. They are written once per
 size, from fixed numbers, into a folder of the system's temporary folder. Every measurement has a process of its own;
-the import is not timed, and the peak is that of the whole process. Two sizes or more show how time and memory grow.
-Asserts nothing.
+the import is not timed, and the peak is that of the whole process. `--growth` measures only plans with a condition, of
+10,000 to 5,000,000 files: how time and memory grow. Asserts nothing.
 """
 
 # ruff: noqa: T201 - it prints what it measured
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
 PARTS, COMMITS, GROUP = 16, 100, 50_000
 PER_MANIFEST, PER_PAIMON_MANIFEST = 2_000, 20_000
 FEW = 200
+SIZES = (10_000, 100_000, 1_000_000, 5_000_000)
 ROWS = 1_000
 """Rows of a file, whose ids follow each other."""
 _OPEN = "import snapshot_explorer as sx; open_it = lambda: sx.open_table(path).at('latest')"
@@ -249,6 +251,19 @@ def measure(table_format: str, entries: int, python: str | None, rounds: int) ->
         record(title, mine.clock, {peer: theirs.clock} if theirs else None, note=peaks)
 
 
+def measure_growth(table_format: str) -> None:
+    """Measure plans with a condition that leaves one file, of tables of several sizes."""
+    work = "plan with id = ..."
+    points = []
+    for entries in SIZES:
+        paths = (made(table_format, FEW), made(table_format, entries))
+        cost = run(sys.executable, _OPEN, WORKS[work], paths=paths, key=entries * ROWS // 3)
+        print(f"{table_format.capitalize()}, {entries:,} files: {work} {cost}", flush=True)
+        points.append({"files": entries, "seconds": cost.processor, "mib": cost.peak})
+    title = f"{table_format.capitalize()}, {SIZES[0]:,} to {SIZES[-1]:,} files: {work}"
+    record(title, points[-1]["seconds"], processor=True, growth=points)
+
+
 def _best(costs: Sequence[Cost]) -> Cost:
     return Cost(**{name: min(getattr(cost, name) for cost in costs) for name in ("clock", "processor", "peak")})
 
@@ -266,8 +281,12 @@ def main() -> None:
     parser.add_argument("--entries", nargs="*", type=int, default=[100_000])
     parser.add_argument("--peers", nargs="*", default=[], metavar="PYTHON", help="interpreters that have peers")
     parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--growth", action="store_true", help="measure how plans with a condition grow")
     options = parser.parse_args()
     for table_format in options.formats:
+        if options.growth:
+            measure_growth(table_format)
+            continue
         python = _with_package(options.peers, PEERS[table_format][0]) if table_format in PEERS else None
         for entries in options.entries:
             measure(table_format, entries, python, options.rounds)

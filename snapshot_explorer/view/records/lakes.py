@@ -207,7 +207,7 @@ def event_text(row: Mapping[str, Any]) -> str | None:
     """Return the problems and changes of a table as text; None if there are none."""
     parts = [row["problem"]] if row["problem"] else []
     if row["rhythm"] == "late":
-        parts.append(f"late since {_span(row['age_seconds'] - row['late_after_seconds'])}")
+        parts.append(f"late by {_span(row['age_seconds'] - row['late_after_seconds'])}")
     if row["schema_changes"]:
         parts.append("the schema changed")
     parts += [*(row["anomalies"] or []), *([row["note"]] if row["note"] else [])]
