@@ -43,6 +43,7 @@ from snapshot_explorer.jupyter.command import (
 from snapshot_explorer.jupyter.command_line import ALIASES, LineToken
 from snapshot_explorer.jupyter.commands import COMMANDS
 from snapshot_explorer.jupyter.commands.explore import FOLLOW
+from snapshot_explorer.jupyter.commands.shared_arguments import split_pairs
 from snapshot_explorer.jupyter.cost import DEFAULT_LIMITS
 from snapshot_explorer.jupyter.help_text import HelpText, command_help
 from snapshot_explorer.jupyter.spelling import command_words
@@ -66,6 +67,11 @@ _JSON = Option("--json", "print the result, or the error, as JSON")
 _OPENING = (
     Option("--branch B", "open this branch of the table"),
     Option("--format F", f"open the table as {formats.names()}; found without it"),
+    Option(
+        "--relocate OLD=NEW",
+        "a folder that the metadata records, and where it is now, such as s3://old/data=/new/data",
+        repeated=True,
+    ),
     Option(
         "--storage-options, --options FILE",
         f"a JSON file of storage options; without it, the file that ${STORAGE_OPTIONS_VARIABLE} names",
@@ -131,7 +137,7 @@ def _in_terminal(command: Command, path: str | None = None) -> Command:
     own = [item for item in command.options if item not in (TABLE, FOLLOW) and not item.is_variable]
     own_names = {item.name for item in own}
     # A command that opens the table at its path has options of its own for that.
-    opening = _OPENING[2:] if command.accepts_path else [item for item in _OPENING if item.name not in own_names]
+    opening = _OPENING[-1:] if command.accepts_path else [item for item in _OPENING if item.name not in own_names]
     lines = [line for example in command.examples if (line := _shell_line(command, example, typed))]
     return replace(
         command,
@@ -159,7 +165,7 @@ _CARD = Command(
     calls=(Call(verb="open_table"),),
     examples=(_RUN,),
     arguments=(Argument("PATH", "the table's folder", value_type="path", required=True),),
-    options=_OPENING[:2],
+    options=_OPENING,
 )
 """A path without a command."""
 
@@ -276,8 +282,19 @@ def status_of(result: object) -> int:
     return 0
 
 
-def storage_options_in(file: str) -> HiddenOptions | None:
-    """Return the storage options in a JSON file. Messages do not contain the content of the file."""
+def relocated(pairs: Sequence[str]) -> dict[str, str]:
+    """Return the recorded folders in the values of `--relocate`, with their new places."""
+    return split_pairs(pairs, "relocate", "OLD=NEW, a recorded folder and where it is now")
+
+
+def storage_options_in(file: str | None) -> HiddenOptions | None:
+    """Return the storage options in a JSON file, or in the one that the environment names without it.
+
+    Messages do not contain the content of the file.
+    """
+    file = file or os.environ.get(STORAGE_OPTIONS_VARIABLE)
+    if not file:
+        return None
     if file.lstrip().startswith("{"):  # others can see arguments in the list of processes, or in the log of a CI run
         raise InvalidArgumentError("--storage-options is the name of a JSON file, not the options themselves.")
     try:
@@ -307,16 +324,21 @@ def _result(command: Command, path: str | None, words: Sequence[str]) -> object:
     arguments = parse(command, tokens, expand=str, is_table=lambda _: False)
     variables: dict[str, object] = {}
     values = dict(arguments.values)
-    file = values.pop("options", None) or os.environ.get(STORAGE_OPTIONS_VARIABLE)
-    storage_options = storage_options_in(file) if file else None
+    storage_options = storage_options_in(values.pop("options", None))
     tables = OpenTables(variables)
     if command.accepts_path and storage_options is not None:
         values["options"], variables["options"] = "options", storage_options
     elif not command.accepts_path:
-        branch, table_format = (values.get(item.name) if item in command.options else None for item in _OPENING[:2])
+        own = {item.name for item in _OPENING if item in command.options}
         try:
-            table = open_table(path, branch=branch, format=table_format, storage_options=storage_options)
-            tables.add(table.name if table.name.isidentifier() else "orders", table)
+            table = open_table(
+                path,
+                branch=values.get("branch") if "branch" in own else None,
+                format=values.get("format") if "format" in own else None,
+                storage_options=storage_options,
+                relocate=relocated(arguments.repeated.get("relocate", ())),
+            )
+            tables.add(tables.free_name(table.name), table)
         except TableNotFoundError:
             if command.name != "report":
                 raise
@@ -348,7 +370,10 @@ def _help(command: Command) -> str:
     arguments = command.arguments[1:] if command.accepts_path else command.arguments
     # The path is a part of the help's first line, not of the line that was typed.
     shown = replace(next(item for item in commands_for(None) if item.name == command.name), arguments=arguments)
-    return f"{command_help(shown, in_terminal=shown.prefix)}\n\nPATH is a folder or URL."
+    text = f"{command_help(shown, in_terminal=shown.prefix)}\n\nPATH is a folder or URL."
+    if any(item.value_type == "query" for item in shown.arguments):
+        text += " In the query, the table has the name of its last part, with _ in place of -, . and blanks."
+    return text
 
 
 def text_of(result: object, call: Callable[[Hint], str], room: int, *, paint: Paint = leave_plain) -> str:

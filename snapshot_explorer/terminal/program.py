@@ -13,6 +13,7 @@ from snapshot_explorer.agents.access import CallLimits
 from snapshot_explorer.core.errors import MissingDependencyError, SnapshotExplorerError, TableNotFoundError
 from snapshot_explorer.core.hints import Hint, Message, spell
 from snapshot_explorer.core.url_secrets import hide_url_secrets
+from snapshot_explorer.jupyter.usage_error import UsageError
 from snapshot_explorer.lake.discovery import find_tables
 from snapshot_explorer.results import Frame
 from snapshot_explorer.storage.allowed_roots import AllowedRoots
@@ -120,6 +121,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--branch", metavar="B", help="the branch; the main one without it")
     parser.add_argument("--format", metavar="F", help=f"{formats.names()}; detected without it")
+    parser.add_argument("--relocate", metavar="OLD=NEW", action="append", default=[], help="see log --help")
+    parser.add_argument("--storage-options", metavar="FILE", help="a JSON file of storage options; see log --help")
     parser.add_argument(_HTML, metavar="FILE", help="write the explorer into a file; see explore --help")
     parser.add_argument("-n", "--limit", metavar="N", type=int, default=_DRAWN, help="the most commits (20)")
     parser.add_argument(_EXACT, action="store_true", help="count the rows of commits by reading those that differ")
@@ -191,14 +194,13 @@ def _run_program(name: str, options: argparse.Namespace, others: Sequence[str]) 
                 return _output([options.command, "--help"] if options.command else [])
             case "mcp":
                 roots = AllowedRoots.of(options.allow)
-                file = options.storage_options or os.environ.get(commands.STORAGE_OPTIONS_VARIABLE)
                 limits = CallLimits(
                     rows=options.max_rows,
                     seconds=options.max_seconds,
                     size_bytes=options.max_bytes,
                     requests=options.max_requests,
                 )
-                storage_options = commands.storage_options_in(file) if file else None
+                storage_options = commands.storage_options_in(options.storage_options)
                 server = _server_class()(roots, options=storage_options, limits=limits)
                 server.run() if options.http is None else server.run("streamable-http", port=options.http)
                 return commands.Output(status=0, text="")
@@ -244,11 +246,19 @@ def _demo(name: str) -> commands.Output:
 def _read(options: argparse.Namespace) -> commands.Output:
     call, paint = commands.spelling(hide_url_secrets(options.path)), paint_for(sys.stdout)
     try:
-        table = open_table(options.path, branch=options.branch, format=options.format)
+        storage_options = commands.storage_options_in(options.storage_options)
+        table = open_table(
+            options.path,
+            branch=options.branch,
+            format=options.format,
+            storage_options=storage_options,
+            relocate=commands.relocated(options.relocate),
+        )
         read_overview(table)
         log = table.history(limit=options.limit, exact=options.exact)
-    except SnapshotExplorerError as error:
-        below = _tables_below(options.path) if isinstance(error, TableNotFoundError) else None
+    except (UsageError, SnapshotExplorerError) as error:
+        is_absent = isinstance(error, TableNotFoundError)
+        below = _tables_below(options.path, options.storage_options) if is_absent else None
         if below is None:
             return commands.Output(status=2, text=spell(error.message, call), is_error=True)
         text = commands.text_of(below, call, _room(), paint=paint)
@@ -257,9 +267,9 @@ def _read(options: argparse.Namespace) -> commands.Output:
     return commands.Output(status=0, text=shown)
 
 
-def _tables_below(path: str) -> Frame | None:
+def _tables_below(path: str, options_file: str | None) -> Frame | None:
     try:
-        result = find_tables(path)
+        result = find_tables(path, storage_options=commands.storage_options_in(options_file))
     except SnapshotExplorerError:
         return None
     return result if result.num_rows else None

@@ -7,6 +7,7 @@ import runpy
 import shutil
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import tomllib
@@ -345,9 +346,30 @@ def test_a_verification_that_finds_a_problem_has_an_exit_status(capsys, orders, 
 def test_an_environment_variable_names_the_storage_options(capsys, monkeypatch, tmp_path, orders):
     monkeypatch.setenv("SNAPSHOT_EXPLORER_STORAGE_OPTIONS", str(tmp_path / "none.json"))
 
-    for command in ("log", "lake"):
-        status, _, error = printed(capsys, command, orders)
+    for words in (["log", orders], ["lake", orders], [orders]):
+        status, _, error = printed(capsys, *words)
         assert (status, error.partition(":")[0]) == (2, "--storage-options")
+
+
+def test_recorded_folders_that_were_moved_are_named_in_pairs(capsys, tmp_path):
+    catalog = samples.path("festival")
+    with sqlite3.connect(catalog) as connection:
+        [(data,)] = connection.execute("select value from ducklake_metadata where key = 'data_path'")
+        connection.execute("update ducklake_metadata set value = '/recorded/' where key = 'data_path'")
+    moved = shutil.copytree(Path(catalog).parent / data, tmp_path / "moved")
+    path = f"{catalog}::main.tickets"
+
+    assert printed(capsys, "load", path, "--relocate", f"/recorded/={moved}")[0] == 0
+    assert printed(capsys, path, "--relocate", f"/recorded/={moved}")[0] == 0
+    for words in (["load", path], [path]):
+        assert printed(capsys, *words, "--relocate", "moved")[2].startswith("--relocate is OLD=NEW")
+
+
+def test_a_table_whose_folder_is_no_name_has_one_in_queries(capsys, tmp_path, orders):
+    path = shutil.copytree(orders, tmp_path / "sales-2026")
+
+    assert "24" in printed(capsys, "sql", path, "select count(*) from sales_2026 version as of 1")[1]
+    assert printed(capsys, "load", path, "-n", 1)[2].startswith("sales_2026 version")
 
 
 def test_a_folder_with_the_name_of_a_command_does_not_hide_it(capsys, monkeypatch, tmp_path, orders):

@@ -16,8 +16,8 @@ from snapshot_explorer.jupyter.commands.shared_arguments import (
     check_options,
     dict_of,
     names_of,
-    pairs_of,
     path_of,
+    split_pairs,
     whole_number,
 )
 from snapshot_explorer.jupyter.usage_error import UsageError
@@ -204,7 +204,10 @@ def _diff_of(invocation: Invocation, a: Snapshot, b: object) -> RowDiff | RowDif
         a,
         b,
         names_of(arguments, "key"),
-        columns=pairs_of(arguments, "pair", "a name in A and one in B, as in --pair id=order_id") or None,
+        columns=split_pairs(
+            arguments.repeated.get("pair", ()), "pair", "a name in A and one in B, as in --pair id=order_id"
+        )
+        or None,
         exclude=names_of(arguments, "exclude"),
         where=arguments.get("where"),
         tolerance=_tolerance(arguments, "tolerance"),

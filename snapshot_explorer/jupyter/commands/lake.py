@@ -8,9 +8,9 @@ from snapshot_explorer.jupyter.commands.shared_arguments import (
     STORAGE_OPTIONS,
     check_options,
     dict_of,
-    pairs_of,
     path_of,
     price_of,
+    split_pairs,
     whole_number,
 )
 from snapshot_explorer.jupyter.usage_error import UsageError
@@ -45,7 +45,7 @@ def _lake(invocation: Invocation) -> ErasureStatements | Lake | LakeSnapshot | L
     if arguments.has("usage"):
         return lake.usage(price=price_of(arguments))
     if (where := arguments.get("trace")) is not None:
-        trace = lake.trace(where, pairs_of(arguments, "column", _COLUMN))
+        trace = lake.trace(where, split_pairs(arguments.repeated.get("column", ()), "column", _COLUMN))
         return trace.statements() if arguments.has("statements") else trace
     if (before := arguments.get("diff")) is not None:
         other = invocation.variables.get(before)

@@ -116,14 +116,14 @@ def names_of(arguments: Arguments, option: str) -> list[str] | None:
     return None if text is None else column_names(text, f"--{option}")
 
 
-def pairs_of(arguments: Arguments, option: str, meaning: str) -> dict[str, str]:
+def split_pairs(texts: Sequence[str], option: str, meaning: str) -> dict[str, str]:
     """Return the two names in each value of an option, such as `--pair id=order_id`.
 
     Raises:
         UsageError: One is missing. The message has the meaning of the option.
     """
     pairs: dict[str, str] = {}
-    for text in arguments.repeated.get(option, ()):
+    for text in texts:
         left, _, right = text.partition("=")
         if not (left and right):
             raise UsageError(f"--{option} is {meaning}, got {text!r}.")
