@@ -2,8 +2,9 @@
 
 import pytest
 
-from snapshot_explorer import open_table
+from snapshot_explorer import open_table, samples
 from snapshot_explorer.history import history_of
+from tests.support import logical_counts
 from tests.support.delta.table_builder import DeltaTable, add, metadata, remove
 from tests.support.iceberg.table_builder import IcebergTable
 
@@ -240,3 +241,13 @@ def test_position_deletes_of_a_moved_table_are_not_counted(memory_root):
     deletes = {"operation": "delete", "added_delete_files": 1, "added_position_deletes": 3}
 
     assert commit_iceberg(table, None, positions=3, **deletes) == NOT_COUNTED
+
+
+def test_a_catalog_proves_the_rows_of_inserts_deletes_and_rewrites():
+    catalog = samples.path("festival")
+    refunds, tickets = (open_table(catalog, table=f"main.{name}") for name in ("refunds", "tickets"))
+
+    assert [logical_counts.check(table) for table in (refunds, tickets)] == [2, 7]
+    rows = {row["version"]: row for row in tickets.history().to_dict()}
+    assert (rows[13]["operation"], rows[13]["rows_deleted"], rows[13]["rows_rewritten"]) == ("rewrite_delete", 0, 63)
+    assert (rows[6]["operation"], rows[6]["rows_updated"]) == ("altered_table", None)  # a new column has a default

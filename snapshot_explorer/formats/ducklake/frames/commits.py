@@ -6,7 +6,7 @@ lives from its first index up to the last, without that.
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +14,13 @@ import pyarrow as pa
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.arrays import from_numpy
 from snapshot_explorer.core import frames
-from snapshot_explorer.formats.ducklake.metadata.changes_made import INSERTS, kind_of, parse_changes
+from snapshot_explorer.formats.ducklake.metadata.changes_made import (
+    DELETES,
+    INSERTS,
+    REWRITES,
+    kind_of,
+    parse_changes,
+)
 from snapshot_explorer.formats.ducklake.metadata.table_metadata import DuckLakeMetadata, Ints, Mask, numbers
 
 _MAX_OTHERS = 100
@@ -80,12 +86,12 @@ class TableEvents:
         """Return whether the snapshot before each has not expired."""
         return np.asarray(self._line[indices] - self._line[indices - 1] == 1, np.bool_)
 
-    def inlined_rows(self) -> tuple[Ints, Ints, Ints]:
-        """Return for each snapshot the numbers of inlined rows that begin, that end, and that live."""
+    def inlined_rows(self) -> tuple[Ints, Ints]:
+        """Return for each snapshot the numbers of inlined rows that begin, and that end."""
         begun, ended = np.zeros((2, len(self._line) + 1), np.int64)
         for table in self.inlined:
             begun, ended = begun + table.begun(), ended + table.ended()
-        return begun, ended, np.cumsum(begun - ended)
+        return begun, ended
 
     def unknown_added(self) -> Mask:
         """Return for each snapshot whether it is unknown how many rows it adds: some are in merged files."""
@@ -102,16 +108,44 @@ class TableEvents:
         lasts = np.maximum(begins, numbers(deletes, "partial_max", -1))
         return hidden | self._in_ranges(begins, self.indices(lasts) + 1) | self._in_ranges(new, self.indices(new) + 1)
 
-    def unknown_total(self) -> Mask:
-        """Return for each snapshot whether its number of rows is unknown: deletes or merged files hide some.
+    def total_rows(self) -> tuple[Ints, Mask]:
+        """Return for each snapshot its number of rows, and whether that is unknown.
 
-        Source: reference, "Statistics".
+        Unknown are snapshots with rows in merged files, and those at which delete files hide other rows than the sum of
+        their counts: if one has rows of several snapshots, or a data file has several of them.
+
+        Source: reference, "Statistics", "Deletes".
         """
-        begins, lasts = self._ranges_of_partials()
-        new = numbers(self._metadata.rows["inlined_delete"], "begin_snapshot")
-        endless = np.full(len(new), len(self._line))
-        merged = self._in_ranges(begins, self.indices(lasts))
-        return (self.deletes.live() > 0) | merged | self._in_ranges(new, endless)
+        files, deletes, inlined = (self._metadata.rows[name] for name in ("data_file", "delete_file", "inlined_delete"))
+        hidden_by_files = self._ended_with_files(self.deletes, numbers(deletes, "data_file_id"))
+        of_files = numbers(deletes, "data_file_id")
+        in_order = np.lexsort((hidden_by_files.begins, of_files))
+        is_same = np.diff(of_files[in_order]) == 0
+        overlaps = is_same & (hidden_by_files.begins[in_order][1:] < hidden_by_files.ends[in_order][:-1])
+        # Delete files of files that a flush wrote have rows of several snapshots too, although no partial_max says so.
+        others = np.asarray([*numbers(inlined, "file_id"), *self._metadata.partials], np.int64)
+        is_uncounted = np.isin(of_files, others) | deletes.column("partial_max").is_valid().to_numpy()
+        is_uncounted |= deletes.column("delete_count").is_null().to_numpy()
+        is_uncounted[in_order[1:][overlaps]] = is_uncounted[in_order[:-1][overlaps]] = True
+        distinct = inlined.group_by(["file_id", "row_id"], use_threads=False).aggregate([("begin_snapshot", "min")])
+        begins = np.searchsorted(self._line, numbers(distinct, "begin_snapshot_min"))
+        endless = Lifetimes(begins=begins, ends=np.full(len(begins), len(self._line)), length=len(self._line))
+        hidden_inlined = self._ended_with_files(endless, numbers(distinct, "file_id"))
+        hidden = hidden_by_files.live(numbers(deletes, "delete_count", 0)) + hidden_inlined.live()
+        firsts, lasts = self._ranges_of_partials()
+        merged = self._in_ranges(firsts, self.indices(lasts))
+        begun, ended = self.inlined_rows()
+        live = self.files.live(numbers(files, "record_count")) + np.cumsum(begun - ended)
+        return live - hidden, (hidden_by_files.live(is_uncounted) > 0) | merged
+
+    def _ended_with_files(self, lifetimes: Lifetimes, of_files: Ints) -> Lifetimes:
+        """Return the lifetimes of deletes, which end with their data files at the latest."""
+        ids = numbers(self._metadata.rows["data_file"], "data_file_id")
+        order = np.argsort(ids)
+        places = np.searchsorted(ids[order], of_files)
+        ends = np.append(self.files.ends[order], 0)[places]
+        is_known = np.append(ids[order], -1)[places] == of_files
+        return replace(lifetimes, ends=np.where(is_known, np.minimum(lifetimes.ends, ends), 0))
 
     def _in_ranges(self, begins: Ints, ends: Ints) -> Mask:
         """Return for each snapshot whether it is in a range: from a snapshot on, up to an index, without that."""
@@ -151,15 +185,13 @@ def commits_frame(metadata: DuckLakeMetadata, versions: Sequence[int]) -> pa.Tab
     events = TableEvents(metadata)
     at = events.indices(np.asarray(versions, np.int64))
     files, rows = events.files, metadata.rows["data_file"]
-    inlined_begun, inlined_ended, inlined_live = events.inlined_rows()
+    inlined_begun, inlined_ended = events.inlined_rows()
     counts, sizes = numbers(rows, "record_count"), numbers(rows, "file_size_bytes")
     words = [metadata.words.get(version, ()) for version in versions]
     added, removed_files = (files.begun(counts) + inlined_begun)[at], files.ended()[at]
     # A commit that inserted rows and shows none: they are in a merged file, which no longer says so after a migration.
     is_lost = np.asarray([not INSERTS.isdisjoint(own) for own in words], np.bool_) & (added == 0)
     no_added = events.unknown_added()[at] | is_lost
-    only_inserts = np.asarray([bool(own) and INSERTS.issuperset(own) for own in words], np.bool_)
-    is_inserted = only_inserts & (removed_files == 0) & ~no_added & events.follows(at)
     recorded = metadata.rows["snapshot_changes"]
     recorded = recorded.filter(pc.is_in(recorded.column("snapshot_id"), value_set=pa.array(versions, pa.int64())))
     changes = {row["snapshot_id"]: row for row in recorded.to_pylist()}
@@ -180,16 +212,47 @@ def commits_frame(metadata: DuckLakeMetadata, versions: Sequence[int]) -> pa.Tab
         "removed_rows": from_numpy((files.ended(counts) + inlined_ended)[at], events.unknown_removed()[at]),
         "added_bytes": files.begun(sizes)[at],
         "removed_bytes": files.ended(sizes)[at],
-        "rows_inserted": from_numpy(added, ~is_inserted),
-        "rows_updated": from_numpy(np.zeros(len(at), np.int64), ~is_inserted),
-        "rows_deleted": from_numpy(np.zeros(len(at), np.int64), ~is_inserted),
-        "rows_source": ["metadata" if known else None for known in is_inserted.tolist()],
-        "total_rows": from_numpy((files.live(counts) + inlined_live)[at], events.unknown_total()[at]),
+        **_row_counts(metadata, events, versions, added=from_numpy(added, no_added)),
         "tags": [[]] * len(at),
         "details": [_details(metadata, changes.get(version, {})) for version in versions],
     }
     arrays = {name: pa.array(value) if isinstance(value, np.ndarray) else value for name, value in columns.items()}
     return frames.table_of(frames.COMMITS, arrays)
+
+
+def _row_counts(
+    metadata: DuckLakeMetadata, events: TableEvents, versions: Sequence[int], *, added: pa.Array
+) -> dict[str, object]:
+    """Return the columns of COMMITS with numbers of rows of the table, as far as the catalog proves them.
+
+    Args:
+        added: The rows that versions add to files and to the catalog; null where that is unknown.
+    """
+    at = events.indices(np.asarray(versions, np.int64))
+    total, is_unknown = events.total_rows()
+    is_known, more = ~(is_unknown[at - 1] | is_unknown[at]), total[at] - total[at - 1]
+    no_added, new = added.is_null().to_numpy(zero_copy_only=False), added.fill_null(0).to_numpy()
+    words = [metadata.words.get(version, ()) for version in versions]
+    inserts, deletes, rewrites = (
+        np.asarray([bool(own) and of.issuperset(own) for own in words], np.bool_)
+        for of in (INSERTS, DELETES, REWRITES | {"altered_table"})
+    )
+    is_created = [not own and version == metadata.begin for version, own in zip(versions, words, strict=True)]
+    # Rows have the default of a new column as a value.
+    defaults = metadata.rows["column"].filter(metadata.rows["column"].column("initial_default").is_valid())
+    changes_none = (rewrites & ~np.isin(versions, numbers(defaults, "begin_snapshot"))) | is_created
+    is_inserted = inserts & (events.files.ended()[at] == 0) & (~no_added | (is_known & (more > 0)))
+    # A delete whose vector was replaced by a later one is no longer recorded: it hides no row.
+    is_deleted = deletes & ~no_added & (new == 0) & is_known & (more < 0)
+    is_counted = (changes_none | is_inserted | is_deleted) & events.follows(at)
+    return {
+        "rows_inserted": from_numpy(np.where(is_inserted, np.where(no_added, more, new), 0), ~is_counted),
+        "rows_updated": from_numpy(np.zeros(len(at), np.int64), ~is_counted),
+        "rows_deleted": from_numpy(np.where(is_deleted, -more, 0), ~is_counted),
+        "rows_rewritten": from_numpy(new, ~(is_counted & changes_none) | no_added),
+        "rows_source": ["metadata" if known else None for known in is_counted.tolist()],
+        "total_rows": from_numpy(total[at], is_unknown[at]),
+    }
 
 
 def _operation(metadata: DuckLakeMetadata, version: int, words: Sequence[str]) -> str | None:
