@@ -293,8 +293,13 @@ class TableFormat(ABC):
     # Commits and their changes.
 
     @abstractmethod
-    def commits(self, versions: Sequence[int]) -> pa.Table:
-        """Return the COMMITS frame of the versions, in the given order."""
+    def commits(self, versions: Sequence[int], *, brief: bool = False) -> pa.Table:
+        """Return the COMMITS frame of the versions, in the given order.
+
+        Args:
+            brief: Whether other columns than time, kind, operation, user, added_bytes and removed_bytes may be null.
+                Then as little as possible is read of commits whose changes have been read.
+        """
 
     def fingerprint(self, version: int) -> str:
         """Return a hash that differs for another commit with the version's number, and is the same on every machine.

@@ -78,9 +78,14 @@ def readable_changes(
     return pa.concat_tables([frames.CHANGES.empty_table(), *(part for _, part in read.parts)]), read.unread
 
 
-def readable_commits(table_format: TableFormat, versions: Sequence[int]) -> tuple[pa.Table, Reasons]:
-    """Return the COMMITS of versions, in their order, and the unreadable versions, whose rows have only a time."""
-    read = read_apart(table_format.commits, versions, table_format.storage)
+def readable_commits(
+    table_format: TableFormat, versions: Sequence[int], *, brief: bool = False
+) -> tuple[pa.Table, Reasons]:
+    """Return the COMMITS of versions, in their order, and the unreadable versions, whose rows have only a time.
+
+    With `brief`, most columns may be null; see `TableFormat.commits`.
+    """
+    read = read_apart(lambda group: table_format.commits(group, brief=brief), versions, table_format.storage)
     if not read.unread:
         return pa.concat_tables([frames.COMMITS.empty_table(), *(part for _, part in read.parts)]), {}
     rows = {row["version"]: row for _, part in read.parts for row in part.to_pylist()}

@@ -11,11 +11,12 @@ import pyarrow as pa
 
 from snapshot_explorer.core import frames
 from snapshot_explorer.core.errors import SnapshotNotFoundError
+from snapshot_explorer.core.progress import step
 from snapshot_explorer.core.records import Listing
 from snapshot_explorer.core.refs import MAIN
 from snapshot_explorer.core.single_flight import cached_property
 from snapshot_explorer.formats import TableFormat
-from snapshot_explorer.formats.unread_versions import Reasons
+from snapshot_explorer.formats.unread_versions import Reasons, readable_commits
 from snapshot_explorer.history.commits import CachedMetadata, CommitFilter, read_history
 from snapshot_explorer.history.expectations import Expectation  # noqa: TC001 - as the other types here
 from snapshot_explorer.history.lifetimes import FileFacts, FileLifetimes, keep_lifetimes, read_lifetimes
@@ -137,6 +138,11 @@ class OpenBranch:
             if isinstance(error, SnapshotNotFoundError) and version not in self.listing().versions:
                 raise error
         return self.keep_commits(commits), unread
+
+    def brief_commits(self, versions: Sequence[int]) -> tuple[pa.Table, Reasons]:
+        """Return brief COMMITS, as `TableFormat.commits` does, and which commits cannot be read. Lists nothing."""
+        with step("Reading commits", total=None):
+            return readable_commits(self.format, versions, brief=True)
 
     def keep_commits(self, commits: pa.Table) -> pa.Table:
         """Return COMMITS with what `Table.verify` and row counts found, and keep them for completion."""

@@ -449,3 +449,17 @@ def test_a_price_adds_the_cost_of_each_row(scenario):
     for size in (-1, "much", 1.5, True):
         with pytest.raises(InvalidArgumentError, match="to_free must be a number of bytes"):
             table.usage(to_free=size)
+
+
+def test_commits_are_not_read_again_after_lifetimes(tmp_path):
+    shutil.copytree(TABLES / "delta" / "dv_partitioned", tmp_path, dirs_exist_ok=True)
+    table, expected = (open_table(str(tmp_path)) for _ in range(2))
+    grouped = ("commit", "operation", "user", "day", "time")
+    groups = {by: repr(expected.usage(by).groups.to_dict()) for by in grouped}
+    table.lifetimes()
+    for file in sorted((tmp_path / "_delta_log").glob("*.json"))[1:-1]:  # of the first one lifetimes read the state
+        before = file.stat()
+        file.write_bytes(b"?" * before.st_size)
+        os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+    assert {by: repr(table.usage(by).groups.to_dict()) for by in grouped} == groups

@@ -138,8 +138,8 @@ class Delta(TableFormat):
     def read_newest(self, count: int) -> None:
         self._log.read_newest(count)
 
-    def commits(self, versions: Sequence[int]) -> pa.Table:
-        return self._history.frame(versions)
+    def commits(self, versions: Sequence[int], *, brief: bool = False) -> pa.Table:
+        return self._history.brief_frame(versions) if brief else self._history.frame(versions)
 
     def fingerprint(self, version: int) -> str:
         """Return the hash of the commit file; of a version without one, of the paths of its files."""
@@ -218,6 +218,7 @@ class Delta(TableFormat):
 
     def _changes(self, versions: Sequence[int]) -> pa.Table:
         actions = self._log.actions(versions, infos=False)
+        self._history.keep_brief(versions, actions)
         return metadata_tasks.changes_of(actions, versions, self._metadata_of(versions, actions))
 
     def _metadata_of(self, versions: Sequence[int], actions: Actions) -> list[tuple[int, Metadata]]:

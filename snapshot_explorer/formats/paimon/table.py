@@ -143,7 +143,7 @@ class Paimon(TableFormat):
     def read_newest(self, count: int) -> None:
         self._history.read_newest(count)
 
-    def commits(self, versions: Sequence[int]) -> pa.Table:
+    def commits(self, versions: Sequence[int], *, brief: bool = False) -> pa.Table:  # noqa: ARG002 - little is read
         """Return the COMMITS frame, in the order of `versions`.
 
         Reads the snapshots, their delta manifest lists and delta manifests, each kind at once, and the tags. For a

@@ -88,11 +88,13 @@ def test_protocol_metadata_transactions_and_domains_are_records():
     assert [one.domain for one in found.domains[7]] == ["d"]
 
 
-def test_only_the_first_commit_info_counts_and_it_can_be_left_out():
-    both = lines({"commitInfo": {"a": 1}}, {"commitInfo": {"a": 2}})
+def test_only_the_first_commit_info_counts_and_it_can_be_shortened():
+    info = {"operation": "WRITE", "operationParameters": {"mode": "Append", "predicate": "x"}, "a": 1}
+    both = lines({"commitInfo": info}, {"commitInfo": {"a": 2}})
+    brief = {"operation": "WRITE", "operationParameters": {"mode": "Append"}}
 
-    assert parse_commits([(0, "x", both)]).commit_infos == {0: {"a": 1}}
-    assert parse_commits([(0, "x", both)], infos=False).commit_infos == {}
+    assert parse_commits([(0, "x", both)]).commit_infos == {0: info}
+    assert parse_commits([(0, "x", both)], infos=False).commit_infos == {0: brief}
 
 
 def test_what_old_writers_leave_out_is_null_or_the_default():

@@ -1,5 +1,7 @@
 """What Delta commits did, and which versions can still be loaded."""
 
+from pathlib import Path
+
 import pytest
 
 from snapshot_explorer import open_table
@@ -369,3 +371,34 @@ def test_whether_a_version_can_be_loaded_is_reported_of_one_whose_commit_is_gone
     table.remove_file("b.parquet")
 
     assert readable(table) == {1: None, 2: "metadata", 3: None}
+
+
+BRIEF = ["version", "committed_at", "kind", "operation", "user", "added_bytes", "removed_bytes"]
+
+
+@pytest.mark.parametrize(
+    "path", sorted((Path(__file__).parents[2] / "data" / "delta").iterdir()), ids=lambda path: path.name
+)
+def test_brief_commits_are_the_same_before_and_after_their_changes_are_read(path):
+    def commits(*, changes):
+        table_format = history_of(open_table(str(path))).table_format
+        versions = table_format.listing(0).versions[::-1]
+        if changes:
+            table_format.changes(
+                [version for version in versions if version not in table_format.listing(0).without_commit]
+            )
+        return [table_format.commits(versions, brief=brief).select(BRIEF).to_pylist() for brief in (False, True)]
+
+    (whole, brief), (_, later) = commits(changes=False), commits(changes=True)
+
+    assert brief == later == whole
+
+
+def test_a_removed_file_of_unknown_size_is_counted_by_its_add(table):
+    table.commit(add("a", size=7), add("b", size=9))
+    table.commit(remove("a"), add("c", size=1, data_change=False), operation=None)
+    table_format = history_of(open_table(table.url)).table_format
+    versions = table_format.listing(0).versions
+    table_format.changes(versions)
+
+    assert [row["removed_bytes"] for row in table_format.commits(versions, brief=True).to_pylist()][-1] == 7

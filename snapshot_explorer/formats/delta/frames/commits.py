@@ -1,25 +1,30 @@
 """The COMMITS frame of Delta versions."""
 
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import fields
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.core import frames
 from snapshot_explorer.core.errors import UNREADABLE
+from snapshot_explorer.core.records import Kind
 from snapshot_explorer.core.safe_text import logger_of
 from snapshot_explorer.formats import json_text
 from snapshot_explorer.formats.delta.frames.counts import Counts, DeltaLiveFiles, counts_of
 from snapshot_explorer.formats.delta.frames.logical_counts import logical_columns
 from snapshot_explorer.formats.delta.frames.operations import Effect, kind_of
 from snapshot_explorer.formats.delta.frames.readability import Readability
+from snapshot_explorer.formats.delta.metadata.actions import brief_info
 from snapshot_explorer.formats.delta.metadata.log import DeltaLog
 from snapshot_explorer.formats.delta.metadata.records import Actions, Transaction
 from snapshot_explorer.formats.delta.metadata.times import Times
 from snapshot_explorer.storage import Storage
+
+if TYPE_CHECKING:
+    from snapshot_explorer.formats.delta.metadata.layout import DeltaLogFile
 
 log = logger_of(__name__)
 
@@ -34,6 +39,15 @@ _TRIES = 2
 """Attempts to read that state before its counts are skipped, in case of a wrong response."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _BriefCommit:
+    info: Mapping[str, Any]
+    """Its commitInfo, as far as `brief_info` keeps it."""
+    kind: Kind
+    added_bytes: int | None
+    removed_bytes: int
+
+
 class DeltaHistory:
     """Builds the COMMITS frame of a table. Thread-safe."""
 
@@ -42,6 +56,7 @@ class DeltaHistory:
         self._log = log
         self._times = times
         self._readability = Readability(storage, log, self._is_cheap)
+        self._brief: dict[DeltaLogFile, _BriefCommit] = {}
 
     def frame(self, versions: Sequence[int]) -> pa.Table:
         """Return the COMMITS frame of some versions, in the given order.
@@ -59,6 +74,48 @@ class DeltaHistory:
         for run in _runs(versions, committed):
             rows |= self._rows(run) if run[0] in committed else {run[0]: self._checkpoint_only_row(run[0])}
         return pa.Table.from_pylist([rows[version] for version in versions], frames.COMMITS)
+
+    def brief_frame(self, versions: Sequence[int]) -> pa.Table:
+        """Return brief COMMITS; see `TableFormat.commits`. Reads only the commits that `keep_brief` did not keep."""
+        committed = self._log.listing().commits
+        kept = {version: self._brief[file] for version in versions if (file := committed.get(version)) in self._brief}
+        rest = self.frame([version for version in versions if version not in kept])
+        infos = {version: commit.info for version, commit in kept.items()}
+        rows: list[dict[str, object]] = [
+            {
+                "version": version,
+                "committed_at": time,
+                "kind": kept[version].kind,
+                **_operation_columns(kept[version].info),
+                "added_bytes": kept[version].added_bytes,
+                "removed_bytes": kept[version].removed_bytes,
+                "tags": [],
+            }
+            for version, time in zip(kept, self._times.commit_times(list(kept), infos), strict=True)
+        ]
+        commits = pa.concat_tables([rest, pa.Table.from_pylist(rows, frames.COMMITS)]).combine_chunks()
+        return commits.take(pc.index_in(pa.array(versions, pa.int64()), commits["version"].combine_chunks()))
+
+    def keep_brief(self, versions: Iterable[int], actions: Actions) -> None:
+        """Keep what `brief_frame` needs of commits, but not of those that remove a file of unknown size."""
+        committed = self._log.listing().commits
+        added, removed, rearranging = _sizes(actions.adds), _sizes(actions.removes), _rearranging(actions)
+        for version in versions:
+            (added_files, added_bytes), (removed_files, removed_bytes) = (
+                added.get(version, (0, 0)),
+                removed.get(version, (0, 0)),
+            )
+            file = committed.get(version)
+            # If the listing cannot identify a file, it is read each time.
+            if removed_bytes is None or file is None or file.size_bytes is None or file.modified is None:
+                continue
+            counts = Counts(added_files=added_files, removed_files=removed_files)
+            self._brief[file] = _BriefCommit(
+                info=brief_info(actions.commit_infos.get(version, {})),
+                kind=_kind(version, actions, counts, rearranged=version in rearranging),
+                added_bytes=added_bytes,
+                removed_bytes=removed_bytes,
+            )
 
     def _rows(self, versions: Sequence[int]) -> dict[int, dict[str, object]]:
         actions = self._log.actions(versions)
@@ -130,19 +187,38 @@ def _runs(versions: Sequence[int], committed: Collection[int]) -> Iterator[Seque
         del left[start:]
 
 
-def _commit_columns(version: int, actions: Actions, counts: Counts, *, rearranged: bool) -> dict[str, object]:
+def _sizes(files: pa.Table) -> dict[int, tuple[int, int | None]]:
+    """Return the number and the size of the files of each version that has some; None if a size is unknown."""
+    every = pc.ScalarAggregateOptions(skip_nulls=False)
+    sums = files.group_by("version").aggregate([("path", "count"), ("size_bytes", "sum", every)])
+    columns = (sums[name].to_pylist() for name in ("version", "path_count", "size_bytes_sum"))
+    return {version: (count, size_bytes) for version, count, size_bytes in zip(*columns, strict=True)}
+
+
+def _kind(version: int, actions: Actions, counts: Counts, *, rearranged: bool) -> Kind:
     info = actions.commit_infos.get(version, {})
+    parameters = info.get("operationParameters")
     effect = Effect(
         added_files=counts.added_files,
         removed_files=counts.removed_files,
         rearranged=rearranged,
         redefined=any(version in part for part in (actions.metadatas, actions.protocols, actions.domains)),
     )
-    operation, parameters = _text(info.get("operation")), info.get("operationParameters")
+    return kind_of(_text(info.get("operation")), parameters if isinstance(parameters, dict) else {}, effect)
+
+
+def _operation_columns(info: Mapping[str, Any]) -> dict[str, str | None]:
     return {
-        "kind": kind_of(operation, parameters if isinstance(parameters, dict) else {}, effect),
-        "operation": operation,
+        "operation": _text(info.get("operation")),
         "user": _text(info.get("userName")) or _text(info.get("userId")),
+    }
+
+
+def _commit_columns(version: int, actions: Actions, counts: Counts, *, rearranged: bool) -> dict[str, object]:
+    info = actions.commit_infos.get(version, {})
+    return {
+        "kind": _kind(version, actions, counts, rearranged=rearranged),
+        **_operation_columns(info),
         "identifier": _text(info.get("txnId")) or _application_commit(actions.transactions.get(version, ())),
         "details": json_text.dumps(info),
     }

@@ -41,6 +41,8 @@ _WANTED = frozenset(
     }
 )
 _MAPS = frozenset({"partitionValues", "tags"})
+_BRIEF = ("operation", "userName", "userId", "inCommitTimestamp", "timestamp")
+_MODES = ("mode", "outputMode")
 
 T = TypeVar("T")
 
@@ -56,7 +58,7 @@ def parse_commits(
 
     Args:
         contents: Version, file name and bytes of each commit, ascending.
-        infos: Whether to keep each version's first commitInfo; otherwise `commit_infos` is empty.
+        infos: Whether to keep each version's first commitInfo as a whole; otherwise only its `brief_info`.
         excerpts: Whether the bytes are some lines of each commit, maybe without an action of a known kind.
         limits: Limits per file.
     """
@@ -127,8 +129,9 @@ class Parser:
         if version is None:
             self.non_file_actions += [(kind, body) for kind, bodies in others.items() for body in bodies]
             return
-        if self._infos and "commitInfo" in others:
-            self._commit_infos[version] = others["commitInfo"][0]
+        if "commitInfo" in others:
+            info = others["commitInfo"][0]
+            self._commit_infos[version] = info if self._infos else brief_info(info)
         if "protocol" in others:
             self._protocols[version] = _single_action("protocol", others["protocol"], protocol_of)
         if "metaData" in others:
@@ -194,6 +197,13 @@ def _parse(lines: list[bytes]) -> list[Any]:
     except orjson.JSONDecodeError:
         # Checking each line for blanks is slower than handling the failure.
         return list(map(orjson.loads, filter(bytes.strip, lines)))
+
+
+def brief_info(info: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what a commitInfo has on the operation, its mode, the user and the time, as stored."""
+    parameters = info.get("operationParameters")
+    modes = {name: parameters[name] for name in _MODES if name in parameters} if isinstance(parameters, dict) else {}
+    return {name: info[name] for name in _BRIEF if name in info} | {"operationParameters": modes}
 
 
 def _single_action(kind: str, bodies: Sequence[Mapping[str, Any]], make: Callable[[Mapping[str, Any]], T]) -> T:

@@ -110,7 +110,7 @@ class Actions:
     removes: pa.Table
     cdc: pa.Table
     commit_infos: Mapping[int, Mapping[str, Any]]
-    """The first commitInfo of each version that has one, as stored."""
+    """The first commitInfo of each version that has one, as stored; only its `brief_info` unless it was requested."""
     protocols: Mapping[int, Protocol]
     metadatas: Mapping[int, Metadata]
     transactions: Mapping[int, tuple[Transaction, ...]]
