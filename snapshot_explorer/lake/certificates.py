@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from snapshot_explorer.table import Table
 
-_KNOWN = (FOUND, ABSENT, NO_COLUMN)
-
 
 @reports_lacking_resources
 def verify_certificate(
@@ -81,7 +79,7 @@ def _compared(
         "name": name,
         "outcome": then,
         "outcome_now": now,
-        "holds": (then == FOUND) == (now == FOUND) if then in _KNOWN and now in _KNOWN else None,
+        "holds": (then == FOUND) == (now == FOUND) if {then, now} <= {FOUND, ABSENT, NO_COLUMN} else None,
         "change": _change(before, after, table),
         "version": before and before["newest_version"],
         "version_now": after and after["newest_version"],

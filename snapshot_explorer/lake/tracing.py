@@ -16,7 +16,7 @@ from snapshot_explorer.analysis.given import read_plain_file
 from snapshot_explorer.analysis.repair import ErasureStatements, erasure_statements
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.core import frames
-from snapshot_explorer.core.errors import UNREADABLE, InvalidArgumentError, SnapshotExplorerError
+from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotExplorerError
 from snapshot_explorer.core.hints import Message, without_period
 from snapshot_explorer.core.records import runs_of, runs_text
 from snapshot_explorer.core.refs.records import brief_repr
@@ -25,6 +25,7 @@ from snapshot_explorer.core.text import format_utc, list_names, pluralize
 from snapshot_explorer.engines.conditions import condition_names, parse_condition, with_names
 from snapshot_explorer.engines.duckdb_ast import find_column
 from snapshot_explorer.history import history_of
+from snapshot_explorer.history.lifetimes import fingerprint_of
 from snapshot_explorer.lake.certificate_documents import Document, hidden_condition, write_document
 from snapshot_explorer.lake.names import find_by_name
 from snapshot_explorer.lake.threads import concurrently
@@ -216,7 +217,11 @@ class LakeTrace(Shown):
             TableNotFoundError: It names a table that was not traced.
         """
         rows = self.tables.to_arrow().to_pylist()
-        own_names = _own_table_names({} if names is None else names, [row["name"] for row in rows], self.name)
+        names = {} if names is None else names
+        if not isinstance(names, Mapping) or not all(isinstance(own, str) for own in names.values()):
+            raise InvalidArgumentError(f"names is a dict such as {{'orders': 'shop.orders'}}, got {brief_repr(names)}.")
+        tables = {row["name"]: row["name"] for row in rows}
+        own_names = {find_by_name(name, tables, self.name): own for name, own in names.items()}
         statements, engines = {}, {}
         notes, assumed = [], []
         for row in rows:
@@ -269,12 +274,7 @@ class LakeTrace(Shown):
 
 def commit_of(table: Table | None, version: int | None) -> str | None:
     """Return the identity of a version's commit; None if it cannot be read."""
-    if table is None or version is None:
-        return None
-    try:
-        return history_of(table).format.fingerprint(version)
-    except UNREADABLE:
-        return None
+    return None if table is None or version is None else fingerprint_of(history_of(table).format, version) or None
 
 
 def trace_tables(name: str, tables: Sequence[LakeTable], where: str, columns: ColumnNames) -> LakeTrace:
@@ -325,13 +325,6 @@ def _own_columns(columns: object, names: frozenset[str], lake: str, tables: Sequ
             )
         result |= dict.fromkeys(matching, mapped)
     return result
-
-
-def _own_table_names(names: object, tables: Sequence[str], lake: str) -> dict[str, str]:
-    """Return what tables are called in their engine, by their whole names in the lake."""
-    if not isinstance(names, Mapping) or not all(isinstance(own, str) for own in names.values()):
-        raise InvalidArgumentError(f"names is a dict such as {{'orders': 'shop.orders'}}, got {brief_repr(names)}.")
-    return {find_by_name(name, dict(zip(tables, tables, strict=True)), lake): own for name, own in names.items()}
 
 
 def _traced(entry: LakeTable, where: str) -> _Traced:
@@ -407,12 +400,9 @@ def _read_unnamed(table: Table, where: str, names: frozenset[str], result: _Trac
         if rows == 0 and not is_stable:
             rows, reason = None, "columns were renamed, and the names in this file may mean other ones"
         result.unnamed.append({"path": path, "rows": rows, "reason": reason})
-    unread = [str(row["path"]) for row in result.unnamed if row["rows"] is None]
-    if unread:
-        files = pluralize(len(unread), "file")
-        result.open_questions.append(
-            f"{files} that no version names could not be searched: {list_names(unread)}; see files."
-        )
+    if unread := [str(row["path"]) for row in result.unnamed if row["rows"] is None]:
+        files = f"{pluralize(len(unread), 'file')} that no version names"
+        result.open_questions.append(f"{files} could not be searched: {list_names(unread)}; see files.")
 
 
 def _has_stable_names(past: History, names: frozenset[str]) -> bool:
@@ -428,12 +418,13 @@ def _has_stable_names(past: History, names: frozenset[str]) -> bool:
 
 def _add_shared(traced: Sequence[_Traced]) -> None:
     """Add to tables that were not traced which files with matching rows they share with others that were."""
-    storing: dict[str, str] = {}
+    storing: dict[str | None, str] = {}
     for item in traced:
         if item.trace is not None and item.table is not None:
             files = item.trace.files.to_arrow()
             paths = files.filter(pc.fill_null(pc.greater(files["stored_rows"], 0), fill_value=False))["path"]
-            storing |= dict.fromkeys(_addresses(item.table, paths.to_pylist()), item.name)
+            storing |= dict.fromkeys(_addresses(item.table, paths), item.name)
+    storing.pop(None, None)
     for item in traced if storing else ():
         if item.trace is None and item.table is not None:
             try:
@@ -442,11 +433,10 @@ def _add_shared(traced: Sequence[_Traced]) -> None:
                 item.leave_open("Its files could not be listed", error)
                 continue
             item.open_questions += map(str, lifetimes.unread_notes)
-            addresses = _addresses(item.table, lifetimes.recorded()["path"].to_pylist())
+            addresses = _addresses(item.table, lifetimes.recorded()["path"])
             item.shares_with = sorted({storing[address] for address in addresses if address in storing})
 
 
-def _addresses(table: Table, paths: Sequence[str]) -> list[str]:
-    """Return the addresses of a table's files, equal for the same file of another table."""
-    storage = history_of(table).format.storage
-    return [address for address in storage.addresses(paths) if address is not None]
+def _addresses(table: Table, paths: pa.ChunkedArray) -> Sequence[str | None]:
+    """Return the addresses of a table's files, equal for the same file of another table; None if unknown."""
+    return history_of(table).format.storage.addresses(paths.to_pylist())

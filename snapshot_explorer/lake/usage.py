@@ -39,8 +39,7 @@ def lake_usage_frame(
     ]
     table = pa.Table.from_pylist(rows, frames.LAKE_USAGE)
     table = table.take(pc.sort_indices(table, [("size_bytes", "descending"), ("name", "ascending")]))
-    title, notes = f"Usage of {name}", _notes(table)
-    return usage_frame(table, prices, title=title, noun="tables", notes=notes, limit=len(table))
+    return usage_frame(table, prices, title=f"Usage of {name}", noun="tables", notes=_notes(table), limit=len(table))
 
 
 def _notes(table: pa.Table) -> tuple[str, ...]:

@@ -436,32 +436,30 @@ class Table(VersionedTable, Shown):
 
         A file is live if the newest version has it; others are held by older versions, tags, branches, or versions on
         no branch. Computed from metadata, but for `column`: whether the files exist is not looked at. What the engine's
-        own expiry would delete, by its rules, is in `retention`. Reads what `lifetimes` reads, for each branch, and the
-        tags; for commit, operation, user, day and time also commits.
+        own expiry would delete is in `retention`. Reads what `lifetimes` reads, for each branch, the tags, and commits.
 
         Args:
             by: `holder`, or `version` (what only this version holds), or an attribute of files, by which each is in
                 one group: `commit` that added it, its `operation`, `user` or `day` (UTC), `partition`, or `size`. With
                 `time`, live and held bytes at each version, and write amplification; small files and delete files over
                 time are in `health(between="..")`. With `column`, the compressed bytes of each column in the live
-                files, whose footers are read: a request per Parquet file (another if its footer exceeds 128 KiB), for
-                ORC also one per stripe; no rows.
+                files: reads their footers in a request or two each, for ORC also one per stripe; no rows.
             without: Versions, ranges `A..B`, tags (`tag:v1`) and branches (`branch:dev`): `removal` of the result has
                 the files that nothing else holds.
             to_free: Bytes, or text such as `1.5 GB`: `expiry` of the result keeps the most of the newest versions of
-                what frees at least as much, with the call of `retention` and the engine's command. Reads what
-                `retention` reads.
+                what frees at least as much, with the call of `retention`, whose cost it has, and the engine's command.
             price: Per GB (10^9 bytes) and month: adds a column `cost_per_month`. Or a dict with `gb_month`, and with
-                prices of 1,000 requests, `read` (GET) and `write` (PUT), in which stores bill them: adds `cost_to_read`
-                and `cost_to_write` of one request per file; with `time`, reading is of the files that `where` reads.
-            everything: Also count all other files in the table's folder, which costs what `orphans` costs: `summary`
-                has a row for each kind of metadata, deletion vectors, delete files, change data, orphaned files older
-                than three days, and younger ones.
+                prices of 1,000 requests, `read` (GET) and `write` (PUT): adds `cost_to_read` and `cost_to_write` of one
+                request per file; with `time`, reading is of the files that `where` reads.
+            everything: Also count all other files in the table's folder by their kind, such as metadata, delete files
+                and orphaned files: `summary` has a row for each. Costs what `orphans` costs.
             where: With `time`, conditions such as `day = '2026-11-01'`, as a workload has them: also counts the files
                 and bytes that they would have read at each version, which partitions and statistics do not rule out.
 
         Raises:
-            InvalidArgumentError: `where` is passed without `time`, or is not a condition.
+            InvalidArgumentError: `where` is passed without `time`, or is not a condition; or `without` has the newest
+                version, or steps back from a tag or branch.
+            SnapshotNotFoundError: Something in `without` does not exist.
             UnsupportedFeatureError: With `to_free`, as `retention`.
         """
         return usage_of(

@@ -47,12 +47,7 @@ class Removal:
 
 
 def removal_of(files: HeldFiles, without: RefLike | Sequence[RefLike]) -> Removal:
-    """Return what would be freed without versions, ranges `A..B`, tags (`tag:v1`) and branches (`branch:dev`).
-
-    Raises:
-        InvalidArgumentError: The newest version is among them, or a ref with steps back from a tag or branch.
-        SnapshotNotFoundError: One does not exist.
-    """
+    """Return what would be freed without versions, ranges `A..B`, tags (`tag:v1`) and branches (`branch:dev`)."""
     chosen = np.zeros(len(files.kinds), np.bool_)
     for ref in without if isinstance(without, Sequence) and not isinstance(without, str) else [without]:
         chosen[_numbers(files, ref)] = True
@@ -61,7 +56,7 @@ def removal_of(files: HeldFiles, without: RefLike | Sequence[RefLike]) -> Remova
         raise InvalidArgumentError(
             f"{files.plain[-1]} is the newest version, which is not removed. Choose older versions, tags or branches."
         )
-    number_chosen = files.holder_count(chosen)
+    number_chosen, _ = files.count_holders(chosen)
     freed = (number_chosen > 0) & (number_chosen == files.holder_counts)
     rows = frames.no_rows(frames.FREED) if files.unread else _freed_rows(files, freed)
     sums = files.sums_of([freed])
@@ -125,7 +120,6 @@ class FreeingExpiry:
     """The expiry that keeps the most of the newest versions and frees at least the requested bytes."""
 
     needed_bytes: int
-    """The requested bytes."""
     freed_bytes: int
     """The size of the files that it certainly deletes."""
     is_enough: bool
@@ -183,12 +177,11 @@ def expiry_that_frees(history: History, needed_bytes: int, versions: int) -> Fre
                 )
             )
         _, rule = max(strictest, key=itemgetter(0))
-
-        def is_too_little(keep_last: int) -> bool:
-            result = expiry(rule, keep_last)
-            return result is None or not result.is_enough
-
-        enough = bisect_right(range(1, versions + 1), False, key=is_too_little)  # noqa: FBT003 - a value
+        enough = bisect_right(
+            range(1, versions + 1),
+            False,  # noqa: FBT003 - a value
+            key=lambda keep_last: (result := expiry(rule, keep_last)) is None or not result.is_enough,
+        )
         return expiry(rule, max(1, enough))
 
 

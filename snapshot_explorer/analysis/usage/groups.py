@@ -36,7 +36,6 @@ from snapshot_explorer.history import History
 from snapshot_explorer.storage.same_files import match_files
 
 ONLY_OLDER = "only older versions"
-_OLDER_THAN = "3d"
 _KINDS = {"data": "other data files", "deletes": "delete files"}
 _SIZES = (1, 8, 32, 128, 512)
 """The bounds of the size classes, in MB."""
@@ -59,7 +58,7 @@ def summary_rows(files: HeldFiles) -> pa.Table:
     if files.unread:
         masks["others, as far as known"] = ~files.is_live
     else:
-        kinds = {kind: files.holder_count(files.kinds == kind) > 0 for kind in get_args(HolderKind)}
+        kinds = {kind: files.count_holders(files.kinds == kind)[0] > 0 for kind in get_args(HolderKind)}
         number = sum(held.astype(np.int64) for held in kinds.values())
         for kind, held in kinds.items():
             if kind == "older versions" or held.any():
@@ -76,7 +75,7 @@ def rows_beside(files: HeldFiles) -> tuple[pa.Table, Sequence[str]]:
     """
     history, now = files.histories[0].source, datetime.now(UTC)
     table_format = history.table_format
-    orphans = find_orphans(table_format, table_format.storage, older_than=_OLDER_THAN, name=history.name, now=now)
+    orphans = find_orphans(table_format, table_format.storage, older_than="3d", name=history.name, now=now)
     if not orphans.is_complete:
         return frames.table_of(frames.USAGE, {"group": ["all other files"]}), orphans.unread
     named = orphans.in_state("named")
@@ -102,7 +101,7 @@ def _by_holder(files: HeldFiles) -> Grouped:
     """Return USAGE of the newest version, the older ones together, each tag, each branch, and versions on no branch."""
     is_older = files.kinds == "older versions"
     is_older[len(files.plain) - 1 :] = False
-    older = files.holder_count(is_older)
+    older, _ = files.count_holders(is_older)
     only_older = files.sums_of([(older > 0) & (older == files.holder_counts)])
     alone = _exclusive(files, files.sums_by(files.only_holder, len(files.kinds)))
     at_tags, first, last = files.tag_positions, len(files.plain), len(files.plain) + len(files.tags)

@@ -94,7 +94,7 @@ class HeldFiles:
         self._single = np.concatenate([own.positions(self.plain), self.tag_positions])
         self.held_by_others = [self._held_at(item.positions(item.versions)) for item in others]
         """Which files each history beside the open one has."""
-        self.holder_counts, numbers = self._count_holders(np.ones(len(self.kinds), np.bool_))
+        self.holder_counts, numbers = self.count_holders(np.ones(len(self.kinds), np.bool_))
         self.only_holder: Ints = np.where(self.holder_counts == 1, numbers, -1)
         """The number of the only holder of each file; -1 for a file that has several, or none."""
         self.counted: Mask = self.holder_counts > 0
@@ -136,11 +136,7 @@ class HeldFiles:
         """Whether the size is not recorded, or recorded with several values."""
         self.size_bytes: Ints = np.where(self.is_size_unknown, 0, size_bytes[self._origin])
 
-    def holder_count(self, chosen: Mask) -> Ints:
-        """Return how many of the chosen holders each file has."""
-        return self._count_holders(chosen)[0]
-
-    def _count_holders(self, chosen: Mask) -> tuple[Ints, Ints]:
+    def count_holders(self, chosen: Mask) -> tuple[Ints, Ints]:
         """Return how many of the chosen holders each file has, and the sum of their numbers."""
         numbers = np.flatnonzero(chosen[: len(self._single)])
         numbers = numbers[np.argsort(self._single[numbers], kind="stable")]
@@ -193,10 +189,8 @@ class HeldFiles:
 
     def sums_of(self, masks: Sequence[Mask]) -> Sums:
         """Return the sums of the files of each mask."""
-        result = np.zeros((len(self._summands), len(masks)), np.int64)
-        for index, mask in enumerate(masks):
-            result[:, index] = self._summands @ mask
-        return _columns(result)
+        sums = np.array([self._summands @ mask for mask in masks], np.int64)
+        return _columns(sums.reshape(-1, len(self._summands)).T)
 
     def origins(self, history: int, chosen: Mask) -> tuple[Ints, pa.Table]:
         """Return the chosen files that are first found in a history, and the rows of its intervals that have them."""

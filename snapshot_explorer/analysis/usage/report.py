@@ -45,7 +45,6 @@ class Usage(Shown):
     """The data files of a table by what holds them, each byte once. Displays itself."""
 
     name: str
-    """The name of the table."""
     version: int | None
     """The newest version, whose files are live; None for a table without versions."""
     by: str

@@ -8,6 +8,7 @@ from snapshot_explorer.history.lifetimes.index import FileLifetimes
 from snapshot_explorer.history.lifetimes.reading import (
     delete_manifests,
     despite_expiry,
+    fingerprint_of,
     keep_lifetimes,
     read_lifetimes,
     time_of,
@@ -20,6 +21,7 @@ __all__ = [
     "FileStatistics",
     "delete_manifests",
     "despite_expiry",
+    "fingerprint_of",
     "keep_lifetimes",
     "read_lifetimes",
     "read_statistics",

@@ -1,10 +1,13 @@
 """`%snapshot lake`: all tables below a folder or in a catalog, and their changes."""
 
+from dataclasses import replace
+
 from snapshot_explorer.analysis.repair import ErasureStatements
 from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.jupyter.command import Argument, Call, Command, Invocation, Option
 from snapshot_explorer.jupyter.commands.open import CATALOG, CATALOG_OPTIONS, SPARK, spark_session
 from snapshot_explorer.jupyter.commands.shared_arguments import (
+    PRICE,
     STORAGE_OPTIONS,
     check_options,
     dict_of,
@@ -145,7 +148,7 @@ LAKE = Command(
         Option("--pin", "the version of every table at that time, in place of the overview"),
         Option("--diff TIME", "what differs since this time, table by table; or a variable with another lake"),
         Option("--usage", "the bytes that each table holds, in place of the overview"),
-        Option("--price P", "with --usage: add the cost, at a price per GB and month"),
+        replace(PRICE, meaning=f"with --usage: {PRICE.meaning}"),
         Option(
             '--trace "SQL"', "where such rows still exist, in versions and any other file, in place of the overview"
         ),

@@ -17,6 +17,11 @@ STORAGE_OPTIONS = Option(
     "a variable with a dict of storage options; the dict itself is refused, since notebooks store the line",
     is_secret=True,
 )
+PRICE = Option(
+    "--price P",
+    "add the cost of each row, at a price per GB and month; or gb_month=P,read=P,write=P, where "
+    "read and write are per 1,000 requests",
+)
 RANGE = Argument("A..B", "from version A to version B, both included; either can be left out", value_type="range")
 CONDITION = Argument(
     "CONDITION", "SQL on the rows, with the columns of the newest version", value_type="condition", required=True
@@ -153,11 +158,7 @@ def dict_of(invocation: Invocation, option: str) -> Mapping[str, Any] | None:
 
 
 def price_of(arguments: Arguments) -> Price | None:
-    """Return the value of --price as a number, or as numbers by their names; None without it.
-
-    Raises:
-        UsageError: It is not a number.
-    """
+    """Return the value of --price as a number, or as numbers by their names; None without it."""
     text = arguments.get("price")
     if text is None:
         return None

@@ -2,7 +2,7 @@
 
 from snapshot_explorer.analysis.usage import BY, Usage
 from snapshot_explorer.jupyter.command import TABLE, Call, Command, Invocation, Option
-from snapshot_explorer.jupyter.commands.shared_arguments import price_of
+from snapshot_explorer.jupyter.commands.shared_arguments import PRICE, price_of
 
 
 def _usage(invocation: Invocation) -> Usage:
@@ -45,11 +45,7 @@ USAGE = Command(
         Option(
             "--to-free SIZE", "the mildest expiry that frees at least this, such as 500MB, with the engine's command"
         ),
-        Option(
-            "--price P",
-            "add the cost of each row, at a price per GB and month; or gb_month=P,read=P,write=P, where "
-            "read and write are per 1,000 requests",
-        ),
+        PRICE,
         Option("--everything", "also count all other files by kind, such as metadata: lists every folder"),
         Option('--where "SQL"', "with --by time: what such a condition would have read at each version", repeated=True),
         TABLE,
