@@ -217,11 +217,11 @@ class LakeTrace(Shown):
             TableNotFoundError: It names a table that was not traced.
         """
         rows = self.tables.to_arrow().to_pylist()
-        names = {} if names is None else names
-        if not isinstance(names, Mapping) or not all(isinstance(own, str) for own in names.values()):
-            raise InvalidArgumentError(f"names is a dict such as {{'orders': 'shop.orders'}}, got {brief_repr(names)}.")
+        given: object = {} if names is None else names
+        if not isinstance(given, Mapping) or not all(isinstance(own, str) for own in given.values()):
+            raise InvalidArgumentError(f"names is a dict such as {{'orders': 'shop.orders'}}, got {brief_repr(given)}.")
         tables = {row["name"]: row["name"] for row in rows}
-        own_names = {find_by_name(name, tables, self.name): own for name, own in names.items()}
+        own_names = {find_by_name(name, tables, self.name): own for name, own in given.items()}
         statements, engines = {}, {}
         notes, assumed = [], []
         for row in rows:

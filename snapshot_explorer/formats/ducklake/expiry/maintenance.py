@@ -94,13 +94,15 @@ class DuckLakeMaintenance(Maintenance):
 
     def presence(self, lifetimes: pa.Table, versions: Sequence[int]) -> Presence:
         """Return which data files and delete files exist. One listing for each folder with files."""
-        deletes = self.log.current().rows["delete_file"]
-        recorded = ((lifetimes, "path", "size_bytes"), (deletes, "location", "file_size_bytes"))
+        metadata = self.log.current()
+        deletes = metadata.rows["delete_file"]
+        recorded = (
+            (single_chunk(lifetimes["path"]), lifetimes["size_bytes"]),
+            (metadata.locate(deletes), deletes["file_size_bytes"]),
+        )
         data, of_deletes = (
-            presence_from(
-                checked_files(self.log.storage, single_chunk(rows[path]), single_chunk(rows[size])), rows[path]
-            )
-            for rows, path, size in recorded
+            presence_from(checked_files(self.log.storage, paths, single_chunk(sizes)), paths)
+            for paths, sizes in recorded
         )
 
         def counted(chosen: Mask) -> dict[int, str]:

@@ -74,11 +74,12 @@ def expiry_of(metadata: DuckLakeMetadata, rule: RetentionRule) -> Expiry:
     files, deletes = (
         _freed(metadata.rows[name], existing, existing[~expires]) for name in ("data_file", "delete_file")
     )
-    partitions = partition_maps(metadata, files)
+    freed = [_frame(metadata, files, what="data", partition=partition_maps(metadata, files))]
+    freed.append(_frame(metadata, deletes, what="deletes"))
     unread = text is not None and rule.keep is None and keep is None
     return Expiry(
         versions=_versions(metadata, expires),
-        freed=pa.concat_tables([_frame(files, what="data", partition=partitions), _frame(deletes, what="deletes")]),
+        freed=pa.concat_tables(freed),
         holders=_holders(metadata, files),
         rules=((_OPTION, _rule_text(keep, rule, text)),),
         commands=(("DuckDB", _command(limit)),) if keep is not None and expires.any() else (),
@@ -112,9 +113,9 @@ def _freed(rows: pa.Table, existing: np.ndarray, kept: np.ndarray) -> pa.Table:
     return rows.filter(pa.array(seen(existing) & ~seen(kept)))
 
 
-def _frame(rows: pa.Table, **known: object) -> pa.Table:
+def _frame(metadata: DuckLakeMetadata, rows: pa.Table, **known: object) -> pa.Table:
     columns = {
-        "path": rows.column("location"),
+        "path": metadata.locate(rows),
         "size_bytes": rows.column("file_size_bytes"),
         "removed_version": rows.column("end_snapshot"),
     }
@@ -139,7 +140,8 @@ def _versions(metadata: DuckLakeMetadata, expires: Mask) -> pa.Table:
 def _holders(metadata: DuckLakeMetadata, freed: pa.Table) -> pa.Table:
     """Return the HOLDERS frame: the kept versions hold the files that ended and are not freed."""
     ended = metadata.rows["data_file"].filter(metadata.rows["data_file"].column("end_snapshot").is_valid())
-    sizes = dict(zip(ended.column("location").to_pylist(), ended.column("file_size_bytes").to_pylist(), strict=True))
-    paths = sizes.keys() - frozenset(freed.column("location").to_pylist())
+    locations = metadata.locate(ended).to_pylist()
+    sizes = dict(zip(locations, ended.column("file_size_bytes").to_pylist(), strict=True))
+    paths = sizes.keys() - frozenset(metadata.locate(freed).to_pylist())
     row = holder("kept versions", None, version=None, sizes=sizes, paths=paths, exclusive=paths)
     return pa.Table.from_pylist([row], frames.HOLDERS)

@@ -22,7 +22,7 @@ def _file_columns(metadata: DuckLakeMetadata, files: pa.Table) -> dict[str, obje
     )
     known = pc.index_in(begins, value_set=existing)
     return {
-        "path": files.column("location"),
+        "path": metadata.locate(files),
         "partition": partition_maps(metadata, files),
         "rows": files.column("record_count"),
         "size_bytes": files.column("file_size_bytes"),
@@ -49,7 +49,8 @@ def _deletions(metadata: DuckLakeMetadata, files: pa.Table, snapshot: int) -> tu
     names: dict[int, list[str]] = {}
     counts: dict[int, int | None] = {}
     live = live_rows(metadata.rows["delete_file"], snapshot)
-    columns = [live.column(name).to_pylist() for name in ("data_file_id", "location", "delete_count")]
+    columns = [live.column("data_file_id").to_pylist(), metadata.locate(live).to_pylist()]
+    columns.append(live.column("delete_count").to_pylist())
     for number, path, count, last in zip(*columns, last_deletes(metadata, live).tolist(), strict=True):
         is_whole = last <= snapshot
         counts[number] = count if is_whole and number not in counts else None

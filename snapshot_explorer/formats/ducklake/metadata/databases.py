@@ -364,18 +364,14 @@ class CatalogFile(Catalog):
             CorruptTableError: The database is damaged.
         """
         address = self.storage.local_address(self.name)
-        if address is not None:
-            with _open_file(Path(address), self.shown, self.storage.limits) as reader:
-                yield reader
-            return
-        with TemporaryDirectory(prefix="snapshot-explorer-") as folder:
-            copied = Path(folder) / "catalog"
-            contents = self.storage.read_present([f"{self.name}{suffix}" for suffix in _SIDECARS])
-            for suffix, content in zip(_SIDECARS, contents, strict=True):
-                if content is not None:
-                    copied.with_name(f"catalog{suffix}").write_bytes(content)
-            with _open_file(copied, self.shown, self.storage.limits) as reader:
-                yield reader
+        with ExitStack() as stack:
+            if address is None:
+                address = f"{stack.enter_context(TemporaryDirectory(prefix='snapshot-explorer-'))}/catalog"
+                contents = self.storage.read_present([f"{self.name}{suffix}" for suffix in _SIDECARS])
+                for suffix, content in zip(_SIDECARS, contents, strict=True):
+                    if content is not None:
+                        Path(f"{address}{suffix}").write_bytes(content)
+            yield stack.enter_context(_open_file(Path(address), self.shown, self.storage.limits))
 
 
 def kind_of(head: bytes) -> str | None:
@@ -385,8 +381,7 @@ def kind_of(head: bytes) -> str | None:
     return "DuckDB" if head[8:12] == _DUCKDB_MAGIC else None
 
 
-@contextmanager
-def _open_file(address: Path, shown: str, limits: Limits) -> Iterator[CatalogReader]:
+def _open_file(address: Path, shown: str, limits: Limits) -> AbstractContextManager[CatalogReader]:
     try:
         with address.open("rb") as file:
             head = file.read(HEAD_BYTES)
@@ -400,9 +395,7 @@ def _open_file(address: Path, shown: str, limits: Limits) -> Iterator[CatalogRea
         raise TableNotFoundError(f"{shown} is no DuckLake catalog: it is neither a DuckDB file nor a SQLite file.")
     if kind == "DuckDB":
         _check_storage(head, shown)
-    open_database = _open_sqlite if kind == "SQLite" else _open_duckdb
-    with open_database(address, shown, size_bytes, limits) as reader:
-        yield reader
+    return (_open_sqlite if kind == "SQLite" else _open_duckdb)(address, shown, size_bytes, limits)
 
 
 @contextmanager

@@ -52,7 +52,7 @@ TABLES: Mapping[str, pa.Schema] = {
     "sort_info": _schema(f"sort_id table_id {_LIVE}"),
     "sort_expression": _schema("sort_id sort_key_index", "expression dialect sort_direction null_order"),
     "file_column_stats": _schema(
-        "data_file_id table_id column_id column_size_bytes value_count null_count",
+        "data_file_id table_id column_id null_count",
         "min_value max_value",
         "contains_nan",
     ),

@@ -5,8 +5,9 @@ Nearly every row has the snapshots between which it lives, so the state at any s
 Source: DuckLake specification 1.0, "Queries"; reference, "The lake in one page", "Inlined data".
 """
 
+import functools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -92,7 +93,9 @@ class DuckLakeMetadata:
     has_native_values: bool
     """Whether inlined values have their own types. Otherwise some are text."""
     rows: Mapping[str, pa.Table]
-    """The rows of the catalog's tables, by their names without `ducklake_`. Files have their paths as `location`."""
+    """The rows of the catalog's tables, by their names without `ducklake_`."""
+    locate: Callable[[pa.Table], pa.Array]
+    """Returns the paths of files, of their rows: below the data path, or absolute."""
     inlined: tuple[InlinedTable, ...] = ()
 
     @cached_property
@@ -166,11 +169,13 @@ class DuckLakeMetadata:
         first, stop = np.searchsorted(existing, (self.begin, self.end))
         own = [rows for name, rows in self.rows.items() if name != "schema" and "end_snapshot" in rows.column_names]
         with_lifetimes = [*own, *(table.rows for table in self.inlined)]
-        parts = [numbers(rows, name) for rows in with_lifetimes for name in ("begin_snapshot", "end_snapshot")]
-        parts += [numbers(self.rows["inlined_delete"], "begin_snapshot")]
-        parts += [numbers(self.rows["delete_file"], "partial_max")]
-        parts += [np.asarray([*self.words, *(partial.last for partial in self.partials.values())], np.int64)]
-        events = np.unique(np.concatenate(parts))
+        columns = [rows.column(name) for rows in with_lifetimes for name in ("begin_snapshot", "end_snapshot")]
+        columns += [
+            self.rows["inlined_delete"].column("begin_snapshot"),
+            self.rows["delete_file"].column("partial_max"),
+        ]
+        known = [*self.words, *(partial.last for partial in self.partials.values())]
+        events = np.unique([number for column in columns for number in column.unique().drop_null().to_pylist()] + known)
         touched = np.union1d(np.searchsorted(existing, events[events > self.begin]), [first])
         # The commits within a merged file are known by changes_made alone, which expires with the snapshots.
         expired = np.flatnonzero(np.diff(existing) > 1) + 1
@@ -304,14 +309,13 @@ def read_metadata(
     rows["tag"] = reader.read("tag", {"object_id": table_id})
     rows["inlined_delete"] = reader.read(f"inlined_delete_{table_id}", like="inlined_delete")
     folders = table_folders(rows["schema"], rows["table"])
-    for name in ("data_file", "delete_file"):
-        rows[name] = rows[name].append_column("location", located(rows[name], folders, relocate, root))
     result = DuckLakeMetadata(
         catalog=catalog,
         table_id=table_id,
         name=max(named, key=lambda item: item.recency).name,
         has_native_values=reader.has_native_values,
         rows=rows,
+        locate=functools.partial(located, folders=folders, relocate=relocate, root=root),
     )
     _check(result)
     return replace(result, inlined=_inlined(reader, result))

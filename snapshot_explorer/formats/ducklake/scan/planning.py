@@ -179,10 +179,10 @@ def _check_readable(metadata: DuckLakeMetadata, files: pa.Table, deletes: pa.Tab
     for rows, column, known in ((files, "file_format", ("parquet",)), (deletes, "format", DELETE_FORMATS)):
         with_key = rows.filter(rows.column("encryption_key").is_valid())
         if len(with_key):
-            raise refusal(features.ENCRYPTED, what=f"The file {with_key.column('location')[0].as_py()}")
+            raise refusal(features.ENCRYPTED, what=f"The file {metadata.locate(with_key)[0].as_py()}")
         others = rows.filter(pc.invert(pc.is_in(rows.column(column), value_set=pa.array(known))))
         if len(others):
-            path, word = (others.column(name)[0].as_py() for name in ("location", column))
+            path, word = metadata.locate(others)[0].as_py(), others.column(column)[0].as_py()
             raise refusal(features.OTHER_FILE_FORMATS, path=path, file_format=word)
 
 
@@ -225,11 +225,12 @@ def _file_splits(
 ) -> Iterator[Split]:
     context, visible, whole = context_of(fields), _visible_parts(log, metadata, deletes, snapshot), Visible()
     mappings: dict[int | None, tuple[MappedName, ...] | None] = {None: None}
-    names = ("location", "data_file_id", "file_size_bytes", "begin_snapshot", "row_id_start", "mapping_id")
-    columns = [files.column(name).to_pylist() for name in (*names, "record_count")]
-    paths = readable_paths(single_chunk(files.column("location")), log.storage)
-    for path, partition, location, number, size, begin, row_id, mapping_id, rows in zip(
-        paths, partition_texts(metadata, files), *columns, strict=True
+    names = ("data_file_id", "file_size_bytes", "begin_snapshot", "row_id_start", "mapping_id", "record_count")
+    columns = [files.column(name).to_pylist() for name in names]
+    locations = metadata.locate(files)
+    paths = readable_paths(locations, log.storage)
+    for path, location, partition, number, size, begin, row_id, mapping_id, rows in zip(
+        paths, locations.to_pylist(), partition_texts(metadata, files), *columns, strict=True
     ):
         own = visible.get(number, whole)
         if mapping_id not in mappings:
@@ -274,7 +275,7 @@ def _visible_parts(
     for number, positions in inlined_positions(metadata, snapshot).items():
         result[number] = replace(result.get(number, Visible()), inlined_deletes=positions)
     of_files: dict[int, list[DeleteFile]] = {}
-    paths = readable_paths(single_chunk(deletes.column("location")), log.storage)
+    paths = readable_paths(metadata.locate(deletes), log.storage)
     columns = [deletes.column(name).to_pylist() for name in ("data_file_id", "format", "file_size_bytes")]
     is_complete = (last_deletes(metadata, deletes) <= snapshot).tolist()
     for path, complete, number, file_format, size in zip(paths, is_complete, *columns, strict=True):
