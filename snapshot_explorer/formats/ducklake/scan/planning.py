@@ -155,7 +155,8 @@ def plan(
         if partitions is not None:
             reasons[[reason is not None for reason in by_statistics(predicate, partitions)]] = "partition"
         left = np.flatnonzero([reason is None for reason in reasons])
-        known = file_bounds(log, metadata, files.take(pa.array(left, pa.int64())), chosen)
+        counted = files.select(["data_file_id", "record_count"])
+        known = file_bounds(log, metadata, counted.take(pa.array(left, pa.int64())), chosen)
         reasons[left] = by_statistics(predicate, known)
     read = files.filter(pa.array([reason is None for reason in reasons], pa.bool_())) if chosen else files
     splits = [

@@ -35,7 +35,7 @@ def file_bounds(log: DuckLakeLog, metadata: DuckLakeMetadata, files: pa.Table, f
     by another one, in which ids mean other files.
 
     Args:
-        files: Rows of ducklake_data_file.
+        files: Rows of ducklake_data_file, with data_file_id and record_count.
     """
     ids = single_chunk(files.column("data_file_id"))
     columns = {}
@@ -78,8 +78,10 @@ def partition_bounds(metadata: DuckLakeMetadata, files: pa.Table, fields: Sequen
     columns = {}
     for field in fields:
         texts, is_known = _identity_values(metadata, files, field)
+        if field.type in _FLOATS or not is_known.true_count:
+            continue
         values = _typed_texts(texts, field)
-        if field.type not in _FLOATS and is_known.true_count and values.null_count < len(values):
+        if values.null_count < len(values):
             values = pc.if_else(is_known, values, pa.scalar(None, values.type))
             counts = pc.if_else(texts.is_valid(), pa.scalar(0, pa.int64()), rows)
             columns[field.name] = values, values, pc.if_else(is_known, counts, pa.scalar(None, pa.int64()))
