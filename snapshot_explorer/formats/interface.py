@@ -293,12 +293,12 @@ class TableFormat(ABC):
     # Commits and their changes.
 
     @abstractmethod
-    def commits(self, versions: Sequence[int], *, brief: bool = False) -> pa.Table:
+    def commits(self, versions: Sequence[int], *, columns: Collection[str] | None = None) -> pa.Table:
         """Return the COMMITS frame of the versions, in the given order.
 
         Args:
-            brief: Whether other columns than time, kind, operation, user, added_bytes and removed_bytes may be null.
-                Then as little as possible is read of commits whose changes have been read.
+            columns: The columns that are needed, beside version and committed_at; others may be null. By default all.
+                Less is read then, above all of commits whose changes have been read.
         """
 
     def fingerprint(self, version: int) -> str:

@@ -4,7 +4,7 @@ Unreadable versions are returned with the reason, instead of an error for all: a
 readable ones and names the others. Nothing else catches errors of single versions.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from operator import itemgetter
@@ -79,13 +79,13 @@ def readable_changes(
 
 
 def readable_commits(
-    table_format: TableFormat, versions: Sequence[int], *, brief: bool = False
+    table_format: TableFormat, versions: Sequence[int], *, columns: Collection[str] | None = None
 ) -> tuple[pa.Table, Reasons]:
     """Return the COMMITS of versions, in their order, and the unreadable versions, whose rows have only a time.
 
-    With `brief`, most columns may be null; see `TableFormat.commits`.
+    With `columns`, others may be null; see `TableFormat.commits`.
     """
-    read = read_apart(lambda group: table_format.commits(group, brief=brief), versions, table_format.storage)
+    read = read_apart(lambda group: table_format.commits(group, columns=columns), versions, table_format.storage)
     if not read.unread:
         return pa.concat_tables([frames.COMMITS.empty_table(), *(part for _, part in read.parts)]), {}
     rows = {row["version"]: row for _, part in read.parts for row in part.to_pylist()}

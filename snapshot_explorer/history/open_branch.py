@@ -2,7 +2,7 @@
 
 import logging
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from os import PathLike
@@ -139,10 +139,10 @@ class OpenBranch:
                 raise error
         return self.keep_commits(commits), unread
 
-    def brief_commits(self, versions: Sequence[int]) -> tuple[pa.Table, Reasons]:
-        """Return brief COMMITS, as `TableFormat.commits` does, and which commits cannot be read. Lists nothing."""
+    def commit_columns(self, versions: Sequence[int], columns: Collection[str]) -> tuple[pa.Table, Reasons]:
+        """Return COMMITS in which other columns may be null, and which commits cannot be read. Lists nothing."""
         with step("Reading commits", total=None):
-            return readable_commits(self.format, versions, brief=True)
+            return readable_commits(self.format, versions, columns=columns)
 
     def keep_commits(self, commits: pa.Table) -> pa.Table:
         """Return COMMITS with what `Table.verify` and row counts found, and keep them for completion."""

@@ -44,7 +44,7 @@ class Toy(TableFormat):
             raise SnapshotNotFoundError(f"Version {number} does not exist.")
         return ToyVersion(self.storage, number)
 
-    def commits(self, versions, *, brief=False):
+    def commits(self, versions, *, columns=None):
         rows = [
             {
                 "version": version,

@@ -40,6 +40,7 @@ _KINDS = {"data": "other data files", "deletes": "delete files"}
 _SIZES = (1, 8, 32, 128, 512)
 """The bounds of the size classes, in MB."""
 _LABELS = pa.schema([frames.USAGE.field(name) for name in ("group", "version", "committed_at")])
+_OF_GROUPS = ("kind", "operation", "user")
 _LARGEST_FIRST = (("size_bytes", "descending"), ("group", "ascending"))
 
 _AT_ONCE = 512
@@ -164,7 +165,7 @@ def _commit_labels(history: HoldingHistory, rows: pa.Table, by: str) -> Grouped:
     """Return the group, version and time of each file by the commit that added it, and what could not be read."""
     added = rows["added_version"].combine_chunks()
     distinct = sorted(set(added.unique().to_pylist()).intersection(history.source.listing.versions))
-    commits, unread = history.source.open_branch.brief_commits(distinct)
+    commits, unread = history.source.open_branch.commit_columns(distinct, _OF_GROUPS)
     notes = unread_notes(unread, "the commit of")
     at = pc.index_in(added, commits["version"].combine_chunks())
     if by == "day":
@@ -242,7 +243,7 @@ def over_time(files: HeldFiles, where: Sequence[str] = ()) -> Grouped:
     added_here, live = files.sums_by(files.first_indices(positions), len(versions)), files.sums_at(positions)
     count, total = (_cumulated(added_here[name]) for name in ("files", "size_bytes"))
     known = [version for version in versions.tolist() if version in own.source.listing.versions]
-    commits, unread = own.source.open_branch.brief_commits(known)
+    commits, unread = own.source.open_branch.commit_columns(known, (*_OF_GROUPS, "added_bytes", "removed_bytes"))
     commits = commits.take(pc.index_in(pa.array(versions), commits["version"].combine_chunks()))
     kind, added = commits["kind"].combine_chunks(), commits["added_bytes"].combine_chunks()
     nothing = pa.scalar(None, pa.int64())

@@ -22,7 +22,7 @@ from snapshot_explorer.formats.delta import metadata_tasks
 from snapshot_explorer.formats.delta.changes.events import HIDDEN
 from snapshot_explorer.formats.delta.changes.row_changes import ChangeData
 from snapshot_explorer.formats.delta.expiry.maintenance import DeltaMaintenance
-from snapshot_explorer.formats.delta.frames.commits import DeltaHistory
+from snapshot_explorer.formats.delta.frames.commits import BRIEF, DeltaHistory
 from snapshot_explorer.formats.delta.frames.recorded_times import DeltaClock
 from snapshot_explorer.formats.delta.inspect.inspections import INSPECTIONS, DeltaInspector
 from snapshot_explorer.formats.delta.metadata.hints import CheckpointHint, read_hint
@@ -138,8 +138,9 @@ class Delta(TableFormat):
     def read_newest(self, count: int) -> None:
         self._log.read_newest(count)
 
-    def commits(self, versions: Sequence[int], *, brief: bool = False) -> pa.Table:
-        return self._history.brief_frame(versions) if brief else self._history.frame(versions)
+    def commits(self, versions: Sequence[int], *, columns: Collection[str] | None = None) -> pa.Table:
+        is_brief = columns is not None and BRIEF.issuperset(columns)
+        return self._history.brief_frame(versions) if is_brief else self._history.frame(versions)
 
     def fingerprint(self, version: int) -> str:
         """Return the hash of the commit file; of a version without one, of the paths of its files."""

@@ -172,7 +172,7 @@ class DuckLake(TableFormat):
 
     # Commits and their changes.
 
-    def commits(self, versions: Sequence[int], *, brief: bool = False) -> pa.Table:  # noqa: ARG002 - little is read
+    def commits(self, versions: Sequence[int], *, columns: Collection[str] | None = None) -> pa.Table:  # noqa: ARG002 - few
         return commits_frame(self._metadata_of(versions), versions)
 
     def fingerprint(self, version: int) -> str:

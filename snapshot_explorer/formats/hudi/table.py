@@ -85,7 +85,7 @@ class Hudi(TableFormat):
     def read_newest(self, count: int) -> None:
         self._history.current().read_newest(count)
 
-    def commits(self, versions: Sequence[int], *, brief: bool = False) -> pa.Table:  # noqa: ARG002 - little is read
+    def commits(self, versions: Sequence[int], *, columns: Collection[str] | None = None) -> pa.Table:  # noqa: ARG002 - few
         source = self._history.containing(versions)
         tags: dict[int, list[str]] = {}
         for name, version in source.savepoints.items():

@@ -199,7 +199,7 @@ class Iceberg(TableFormat):
             )
         return committed or versions[:1]
 
-    def commits(self, versions: Sequence[int], *, brief: bool = False) -> pa.Table:  # noqa: ARG002 - little is read
+    def commits(self, versions: Sequence[int], *, columns: Collection[str] | None = None) -> pa.Table:  # noqa: ARG002 - few
         """Return the COMMITS frame, in the order of `versions`, from the metadata file; see `commits_frame`.
 
         On the local disk a version whose manifest list is missing is not readable. Otherwise `readable` is null.

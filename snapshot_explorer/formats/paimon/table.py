@@ -26,7 +26,7 @@ from snapshot_explorer.formats.interface import Changelogs, Repairs, RowChanges,
 from snapshot_explorer.formats.paimon import fallback
 from snapshot_explorer.formats.paimon.changes.row_changes import splits_between
 from snapshot_explorer.formats.paimon.expiry.maintenance import PaimonMaintenance
-from snapshot_explorer.formats.paimon.frames.commits import read_commits, with_tags
+from snapshot_explorer.formats.paimon.frames.commits import RECORDED, read_commits, recorded_columns, with_tags
 from snapshot_explorer.formats.paimon.frames.manifests import PaimonManifests
 from snapshot_explorer.formats.paimon.inspect.inspections import INSPECTIONS, PaimonInspector
 from snapshot_explorer.formats.paimon.metadata.branch_metadata import BranchMetadata
@@ -143,18 +143,20 @@ class Paimon(TableFormat):
     def read_newest(self, count: int) -> None:
         self._history.read_newest(count)
 
-    def commits(self, versions: Sequence[int], *, brief: bool = False) -> pa.Table:  # noqa: ARG002 - little is read
+    def commits(self, versions: Sequence[int], *, columns: Collection[str] | None = None) -> pa.Table:
         """Return the COMMITS frame, in the order of `versions`.
 
-        Reads the snapshots, their delta manifest lists and delta manifests, each kind at once, and the tags. For a
-        table with deletion vectors it also reads each index manifest once, and the snapshot before the first. A commit
-        whose delta has vanished meanwhile has no counts, and is not readable. Rows that deletion vectors remove are not
-        counted in `total_rows`, and count as removed by the commit that deleted them; null if a writer did not record
-        their number.
+        Reads the snapshots and, unless only `RECORDED` columns are needed, their delta manifest lists and delta
+        manifests, each kind at once, and the tags. For a table with deletion vectors it also reads each index manifest
+        once, and the snapshot before the first. A commit whose delta has vanished meanwhile has no counts, and is not
+        readable. Rows that deletion vectors remove are not counted in `total_rows`, and count as removed by the commit
+        that deleted them; null if a writer did not record their number.
         """
         snapshots = self._history.snapshots(versions)
         if not snapshots:
             return frames.COMMITS.empty_table()
+        if columns is not None and RECORDED.issuperset(columns):
+            return frames.table_of(frames.COMMITS, recorded_columns(snapshots))
         (tags, are_all), parts = self._storage.together(
             self._history.tags_by_version,
             lambda: [

@@ -387,7 +387,7 @@ def test_brief_commits_are_the_same_before_and_after_their_changes_are_read(path
             table_format.changes(
                 [version for version in versions if version not in table_format.listing(0).without_commit]
             )
-        return [table_format.commits(versions, brief=brief).select(BRIEF).to_pylist() for brief in (False, True)]
+        return [table_format.commits(versions, columns=columns).select(BRIEF).to_pylist() for columns in (None, BRIEF)]
 
     (whole, brief), (_, later) = commits(changes=False), commits(changes=True)
 
@@ -401,4 +401,4 @@ def test_a_removed_file_of_unknown_size_is_counted_by_its_add(table):
     versions = table_format.listing(0).versions
     table_format.changes(versions)
 
-    assert [row["removed_bytes"] for row in table_format.commits(versions, brief=True).to_pylist()][-1] == 7
+    assert [row["removed_bytes"] for row in table_format.commits(versions, columns=BRIEF).to_pylist()][-1] == 7

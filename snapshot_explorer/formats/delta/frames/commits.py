@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 log = logger_of(__name__)
 
 _COUNTS = tuple(field.name for field in fields(Counts) if field.name in frames.COMMITS.names)
+BRIEF = frozenset(("version", "committed_at", "kind", "operation", "user", "added_bytes", "removed_bytes"))
+"""The columns that are kept of commits whose changes were read."""
 _AT_ONCE = 256
 """Commits whose actions are in memory at the same time."""
 _CHEAP_FILES = 64
@@ -76,7 +78,7 @@ class DeltaHistory:
         return pa.Table.from_pylist([rows[version] for version in versions], frames.COMMITS)
 
     def brief_frame(self, versions: Sequence[int]) -> pa.Table:
-        """Return brief COMMITS; see `TableFormat.commits`. Reads only the commits that `keep_brief` did not keep."""
+        """Return COMMITS with at least the columns BRIEF. Reads only the commits that `keep_brief` did not keep."""
         committed = self._log.listing().commits
         kept = {version: self._brief[file] for version in versions if (file := committed.get(version)) in self._brief}
         rest = self.frame([version for version in versions if version not in kept])

@@ -26,6 +26,8 @@ from snapshot_explorer.formats.paimon.metadata.snapshots import PaimonSnapshot
 from snapshot_explorer.formats.row_counts import RowChanges, logical_counts, no_record
 from snapshot_explorer.storage import Storage
 
+RECORDED = frozenset(("version", "committed_at", "kind", "operation", "user", "identifier", "schema_id", "details"))
+"""The columns for which only the snapshots are read."""
 _COUNTED = ("kind", "rows", "size_bytes", "min_key", "write_columns")
 _NO_FIELDS = b"\0\0\0\0"
 """The beginning of a serialized row without fields: the key of a file in a table without primary key."""
@@ -122,27 +124,24 @@ def commits_frame(
         for name, values in (("added", [row.added for row in rows]), ("removed", [row.removed for row in rows])):
             columns[f"{name}_rows"] = pc.if_else(pa.array(unknown), None, pa.array(values, pa.int64()))
     columns |= _logical_counts(snapshots, delta, columns, are_vectors_known=states is not None, is_alone=is_alone)
-    details = commit_details(snapshots)
-    columns |= {name: details.column(name) for name in details.column_names}
-    columns |= {
-        "readable": list(readable),
-        "kind": [kind_of(snapshot) for snapshot in snapshots],
-        "operation": [snapshot.operation for snapshot in snapshots],
-        "user": [item.user for item in snapshots],
-        "identifier": [str(item.identifier) for item in snapshots],
-        "schema_id": [item.schema_id for item in snapshots],
-        "total_rows": totals,
-        "watermark": [_watermark(item.watermark) for item in snapshots],
-        "tags": [[] for _ in snapshots],
-    }
+    columns |= recorded_columns(snapshots) | {"readable": list(readable), "total_rows": totals}
     return frames.table_of(frames.COMMITS, columns)
 
 
-def commit_details(snapshots: Sequence[PaimonSnapshot]) -> pa.Table:
-    """Return the columns version, committed_at and details of COMMITS, for which only the snapshots are needed."""
-    rows = [[snapshot.id, snapshot.committed_at, snapshot.stored] for snapshot in snapshots]
-    schema = pa.schema([frames.COMMITS.field(name) for name in ("version", "committed_at", "details")])
-    return pa.table([list(column) for column in zip(*rows, strict=True)] if rows else [[], [], []], schema=schema)
+def recorded_columns(snapshots: Sequence[PaimonSnapshot]) -> dict[str, object]:
+    """Return the columns of COMMITS for which only the snapshots are read; `tags` is empty."""
+    return {
+        "version": [snapshot.id for snapshot in snapshots],
+        "committed_at": [snapshot.committed_at for snapshot in snapshots],
+        "details": [snapshot.stored for snapshot in snapshots],
+        "kind": [kind_of(snapshot) for snapshot in snapshots],
+        "operation": [snapshot.operation for snapshot in snapshots],
+        "user": [snapshot.user for snapshot in snapshots],
+        "identifier": [str(snapshot.identifier) for snapshot in snapshots],
+        "schema_id": [snapshot.schema_id for snapshot in snapshots],
+        "watermark": [_watermark(snapshot.watermark) for snapshot in snapshots],
+        "tags": [[] for _ in snapshots],
+    }
 
 
 def with_tags(commits: pa.Table, tags: Mapping[int, Sequence[str]], *, are_all: bool) -> pa.Table:
