@@ -4,7 +4,7 @@
 
 The extension makes a lake with two tables: `rows`, whose files and snapshots are then written into the catalog by SQL,
 and `orders`, with rows and delete files. Both open the lake anew in each run. Prints seconds of the processor, the best
-of several runs, and their ratio; asserts nothing.
+of several runs, and their ratio, and the peak of memory of a process; asserts nothing.
 """
 
 # ruff: noqa: T201 - it prints what it measured
@@ -110,6 +110,16 @@ def run(python: str, code: str, *arguments: object) -> str:
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
+PEAK = """
+import resource, sys
+from snapshot_explorer import open_table
+table = open_table("lake.ducklake::rows")
+if len(sys.argv) > 2:
+    table.current.plan(where=sys.argv[2])
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+"""
+
+
 def main(snapshots: int = 2_000, files: int = 100_000, python: str = sys.executable) -> None:
     """Make the lake, and print what both take."""
     with tempfile.TemporaryDirectory() as folder:
@@ -129,6 +139,10 @@ def main(snapshots: int = 2_000, files: int = 100_000, python: str = sys.executa
             seconds = timing.best(question, RUNS, time.process_time)
             known = peer.get(name, peer["files"])
             print(f"{name}: {seconds:.3f} s, DuckDB {known:.3f} s, ratio {seconds / known:.2f}", flush=True)
+        for name, condition in (("open", ()), ("plan of a condition", ("id between 5000000 and 5009999",))):
+            command = [sys.executable, "-c", "import os, sys; os.chdir(sys.argv[1])" + PEAK, folder, *condition]
+            peak = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+            print(f"{name}: at most {peak.strip()} MiB of memory", flush=True)
 
 
 if __name__ == "__main__":

@@ -2,12 +2,12 @@
 
     python tests/benchmarks/scale.py [--quick] [--folder FOLDER] [TABLE ...] [--calls CALL;CALL]
 
-Tables of 1 million live files, of 100,000 commits and of 200,000 partitions, of formats, and a Delta table of
-20,000 columns; with `--quick` a
-hundredth of that. They are written once, into FOLDER (a folder of the system's temporary folder by default; some 3 GB,
-which takes 20 minutes), and found there again. The table is opened before the call, and the opening is not counted but
-in `open` and `explorer`. Memory is the peak of the whole process, its libraries included. The bytecode of the package
-is kept in FOLDER, as an installed package has it. Asserts nothing.
+Tables of 1 million live files, of 100,000 commits and of 200,000 partitions, of formats, a Delta table of 1 million
+files in 2,000 commits, and one of 20,000 columns; with `--quick` a hundredth of that. They are written once, into
+FOLDER (a folder of the system's temporary folder by default; some 3 GB, which takes 20 minutes), and found there again.
+The table is opened before the call, and the opening is not counted but in `open` and `explorer`. Memory is the peak of
+the whole process, its libraries included. The bytecode of the package is kept in FOLDER, as an installed package has
+it. Asserts nothing.
 """
 
 # ruff: noqa: T201 - it prints what it measured
@@ -31,7 +31,10 @@ sys.path.append(str(Path(__file__).parents[2]))
 
 ROOT = Path(__file__).parents[2]
 FILES, COMMITS, PARTITIONS, COLUMNS = 1_000_000, 100_000, 200_000, 20_000
+GROWING_COMMITS = 2_000
 QUICK = 100
+AFTER_LIFETIMES = "usage after lifetimes, by "
+"""Calls that begin so are measured without the lifetimes, which are read before."""
 _YOUNG = 10
 """Versions between the oldest and the newest of a table of files: scale_tables.YOUNG_COMMITS."""
 
@@ -50,6 +53,9 @@ def write(name: str, folder: Path, shrink: int) -> None:
         "delta-commits": functools.partial(scale_tables.delta_commits, commits=commits),
         "delta-checkpoints": functools.partial(scale_tables.delta_commits, commits=commits, checkpoint_every=100),
         "paimon-commits": functools.partial(scale_tables.paimon_commits, commits=commits),
+        "delta-growth": functools.partial(
+            scale_tables.delta_growth, files=files, commits=max(20, GROWING_COMMITS // shrink)
+        ),
         "delta-partitions": functools.partial(scale_tables.delta_partitions, partitions=partitions),
         "paimon-partitions": functools.partial(scale_tables.paimon_partitions, partitions=partitions),
         "delta-columns": functools.partial(scale_tables.delta_columns, columns=COLUMNS // shrink),
@@ -120,8 +126,16 @@ _ON_COLUMNS: Mapping[str, Callable[[Any], object]] = {
     "anomalies": lambda table: table.anomalies(),
     "compare": _compared,
 }
+_ON_GROWTH: Mapping[str, Callable[[Any], object]] = {
+    "lifetimes": lambda table: table.lifetimes(),
+    **{
+        f"{AFTER_LIFETIMES}{by}": lambda table, by=by: table.usage(by)
+        for by in ("holder", "version", "commit", "operation", "user", "day", "size", "time")
+    },
+}
 TABLES: Mapping[str, Mapping[str, Callable[[Any], object]]] = {
     "delta-files": _ON_FILES,
+    "delta-growth": _ON_GROWTH,
     "paimon-files": _ON_FILES,
     "paimon-append-files": _ON_FILES,
     "hudi-files": _ON_FILES,
@@ -151,6 +165,8 @@ def call(table: str, name: str, path: str) -> dict[str, Any]:
     import snapshot_explorer as sx
 
     opened = None if name in ("open", "explorer") else sx.open_table(path)
+    if opened is not None and name.startswith(AFTER_LIFETIMES):
+        opened.lifetimes()
     began, busy = time.perf_counter(), _busy()
     if name == "open":
         sx.open_table(path)

@@ -99,6 +99,19 @@ def delta_commits(folder: Path, commits: int, checkpoint_every: int | None = Non
             (log / "_last_checkpoint").write_text(json.dumps({"version": version, "size": len(rows)}))
 
 
+def delta_growth(folder: Path, files: int, commits: int) -> None:
+    """Write a Delta table of so many files in so many commits; each 20th removes a quarter of the files of an older."""
+    log = folder / "_delta_log"
+    log.mkdir(parents=True)
+    each = files // commits
+    for version in range(commits):
+        actions = [_info(version), *(_delta_first() if version == 0 else ())]
+        actions += [_add(version * each + number, version) for number in range(each)]
+        if version % 20 == 19:
+            actions += [_remove(version // 2 * each + number, version) for number in range(each // 4)]
+        _write_commit(log, version, actions)
+
+
 def delta_columns(folder: Path, columns: int) -> None:
     """Write a Delta table of so many columns; each of twelve commits adds a file of 100 rows, and its statistics."""
     log = folder / "_delta_log"
