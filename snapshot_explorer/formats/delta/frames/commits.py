@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
+from sys import intern
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -17,7 +18,7 @@ from snapshot_explorer.formats.delta.frames.counts import Counts, DeltaLiveFiles
 from snapshot_explorer.formats.delta.frames.logical_counts import logical_columns
 from snapshot_explorer.formats.delta.frames.operations import Effect, kind_of
 from snapshot_explorer.formats.delta.frames.readability import Readability
-from snapshot_explorer.formats.delta.metadata.actions import brief_info
+from snapshot_explorer.formats.delta.metadata.actions import RECORDED_TIMES
 from snapshot_explorer.formats.delta.metadata.log import DeltaLog
 from snapshot_explorer.formats.delta.metadata.records import Actions, Transaction
 from snapshot_explorer.formats.delta.metadata.times import Times
@@ -29,7 +30,8 @@ if TYPE_CHECKING:
 log = logger_of(__name__)
 
 _COUNTS = tuple(field.name for field in fields(Counts) if field.name in frames.COMMITS.names)
-BRIEF = frozenset(("version", "committed_at", "kind", "operation", "user", "added_bytes", "removed_bytes"))
+_KEPT = ("kind", "operation", "user", "added_bytes", "removed_bytes")
+BRIEF = frozenset(("version", "committed_at", *_KEPT))
 """The columns that are kept of commits whose changes were read."""
 _AT_ONCE = 256
 """Commits whose actions are in memory at the same time."""
@@ -43,8 +45,10 @@ _TRIES = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _BriefCommit:
-    info: Mapping[str, Any]
-    """Its commitInfo, as far as `brief_info` keeps it."""
+    times: tuple[Any, ...]
+    """The values of `RECORDED_TIMES` in its commitInfo."""
+    operation: str | None
+    user: str | None
     kind: Kind
     added_bytes: int | None
     removed_bytes: int
@@ -82,16 +86,13 @@ class DeltaHistory:
         committed = self._log.listing().commits
         kept = {version: self._brief[file] for version in versions if (file := committed.get(version)) in self._brief}
         rest = self.frame([version for version in versions if version not in kept])
-        infos = {version: commit.info for version, commit in kept.items()}
+        infos = {version: dict(zip(RECORDED_TIMES, commit.times, strict=True)) for version, commit in kept.items()}
         rows: list[dict[str, object]] = [
             {
                 "version": version,
                 "committed_at": time,
-                "kind": kept[version].kind,
-                **_operation_columns(kept[version].info),
-                "added_bytes": kept[version].added_bytes,
-                "removed_bytes": kept[version].removed_bytes,
                 "tags": [],
+                **{name: getattr(kept[version], name) for name in _KEPT},
             }
             for version, time in zip(kept, self._times.commit_times(list(kept), infos), strict=True)
         ]
@@ -112,8 +113,10 @@ class DeltaHistory:
             if removed_bytes is None or file is None or file.size_bytes is None or file.modified is None:
                 continue
             counts = Counts(added_files=added_files, removed_files=removed_files)
+            info = actions.commit_infos.get(version, {})
             self._brief[file] = _BriefCommit(
-                info=brief_info(actions.commit_infos.get(version, {})),
+                times=tuple(map(info.get, RECORDED_TIMES)),
+                **{name: text and intern(text) for name, text in _operation_columns(info).items()},
                 kind=_kind(version, actions, counts, rearranged=version in rearranging),
                 added_bytes=added_bytes,
                 removed_bytes=removed_bytes,

@@ -41,7 +41,9 @@ _WANTED = frozenset(
     }
 )
 _MAPS = frozenset({"partitionValues", "tags"})
-_BRIEF = ("operation", "userName", "userId", "inCommitTimestamp", "timestamp")
+RECORDED_TIMES = ("inCommitTimestamp", "timestamp")
+"""The times in a commitInfo: by the table's clock, and by the writer's."""
+_BRIEF = ("operation", "userName", "userId", *RECORDED_TIMES)
 _MODES = ("mode", "outputMode")
 
 T = TypeVar("T")
