@@ -1,9 +1,8 @@
 """The COMMITS frame of Delta versions."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from functools import partial
-from sys import intern
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -13,14 +12,14 @@ from snapshot_explorer.core import frames
 from snapshot_explorer.core.errors import UNREADABLE
 from snapshot_explorer.core.records import Kind
 from snapshot_explorer.core.safe_text import logger_of
+from snapshot_explorer.core.single_flight import cached_property
 from snapshot_explorer.formats import json_text
 from snapshot_explorer.formats.delta.frames.counts import Counts, DeltaLiveFiles, counts_of
 from snapshot_explorer.formats.delta.frames.logical_counts import logical_columns
 from snapshot_explorer.formats.delta.frames.operations import Effect, kind_of
 from snapshot_explorer.formats.delta.frames.readability import Readability
-from snapshot_explorer.formats.delta.metadata.actions import RECORDED_TIMES
 from snapshot_explorer.formats.delta.metadata.log import DeltaLog
-from snapshot_explorer.formats.delta.metadata.records import Actions, Transaction
+from snapshot_explorer.formats.delta.metadata.records import ADDS, CDC, REMOVES, Actions, Transaction
 from snapshot_explorer.formats.delta.metadata.times import Times
 from snapshot_explorer.storage import Storage
 
@@ -30,8 +29,7 @@ if TYPE_CHECKING:
 log = logger_of(__name__)
 
 _COUNTS = tuple(field.name for field in fields(Counts) if field.name in frames.COMMITS.names)
-_KEPT = ("kind", "operation", "user", "added_bytes", "removed_bytes")
-BRIEF = frozenset(("version", "committed_at", *_KEPT))
+BRIEF = frozenset(("version", "committed_at", "kind", "operation", "user", "added_bytes", "removed_bytes"))
 """The columns that are kept of commits whose changes were read."""
 _AT_ONCE = 256
 """Commits whose actions are in memory at the same time."""
@@ -43,15 +41,40 @@ _TRIES = 2
 """Attempts to read that state before its counts are skipped, in case of a wrong response."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _BriefCommit:
-    times: tuple[Any, ...]
-    """The values of `RECORDED_TIMES` in its commitInfo."""
-    operation: str | None
-    user: str | None
-    kind: Kind
-    added_bytes: int | None
-    removed_bytes: int
+@dataclass(frozen=True, kw_only=True)
+class _KeptCommits:
+    """What is kept of commits whose changes were read."""
+
+    files: "Mapping[int, DeltaLogFile]"
+    """The commit file of each version."""
+    actions: Actions
+    """Their actions, without files and transactions."""
+    added: pa.Table
+    """The number and size of the added files of each version; likewise `removed`."""
+    removed: pa.Table
+    rearranging: frozenset[int]
+
+    @cached_property
+    def rows(self) -> Mapping[int, Mapping[str, object]]:
+        """The columns of COMMITS in BRIEF, without the time, of the versions that remove no file of unknown size."""
+        added, removed = _sizes_by_version(self.added), _sizes_by_version(self.removed)
+        return {
+            version: {
+                "version": version,
+                "kind": _kind(
+                    version,
+                    self.actions,
+                    Counts(added_files=added.get(version, (0,))[0], removed_files=removed.get(version, (0,))[0]),
+                    rearranged=version in self.rearranging,
+                ),
+                **_operation_columns(self.actions.commit_infos.get(version, {})),
+                "added_bytes": added.get(version, (0, 0))[1],
+                "removed_bytes": removed.get(version, (0, 0))[1],
+                "tags": [],
+            }
+            for version in self.files
+            if removed.get(version, (0, 0))[1] is not None
+        }
 
 
 class DeltaHistory:
@@ -62,7 +85,7 @@ class DeltaHistory:
         self._log = log
         self._times = times
         self._readability = Readability(storage, log, self._is_cheap)
-        self._brief: dict[DeltaLogFile, _BriefCommit] = {}
+        self._kept: dict[int, _KeptCommits] = {}
 
     def frame(self, versions: Sequence[int]) -> pa.Table:
         """Return the COMMITS frame of some versions, in the given order.
@@ -84,43 +107,38 @@ class DeltaHistory:
     def brief_frame(self, versions: Sequence[int]) -> pa.Table:
         """Return COMMITS with at least the columns BRIEF. Reads only the commits that `keep_brief` did not keep."""
         committed = self._log.listing().commits
-        kept = {version: self._brief[file] for version in versions if (file := committed.get(version)) in self._brief}
-        rest = self.frame([version for version in versions if version not in kept])
-        infos = {version: dict(zip(RECORDED_TIMES, commit.times, strict=True)) for version, commit in kept.items()}
-        rows: list[dict[str, object]] = [
-            {
-                "version": version,
-                "committed_at": time,
-                "tags": [],
-                **{name: getattr(kept[version], name) for name in _KEPT},
-            }
-            for version, time in zip(kept, self._times.commit_times(list(kept), infos), strict=True)
-        ]
+        rows, infos = [], {}
+        for version in versions:
+            kept = self._kept.get(version)
+            if kept is not None and version in kept.rows and kept.files[version] == committed.get(version):
+                rows.append(dict(kept.rows[version]))
+                infos[version] = kept.actions.commit_infos.get(version, {})
+        rest = self.frame([version for version in versions if version not in infos])
+        for row, time in zip(rows, self._times.commit_times(list(infos), infos), strict=True):
+            row["committed_at"] = time
         commits = pa.concat_tables([rest, pa.Table.from_pylist(rows, frames.COMMITS)]).combine_chunks()
         return commits.take(pc.index_in(pa.array(versions, pa.int64()), commits["version"].combine_chunks()))
 
-    def keep_brief(self, versions: Iterable[int], actions: Actions) -> None:
-        """Keep what `brief_frame` needs of commits, but not of those that remove a file of unknown size."""
+    def keep_brief(self, versions: Sequence[int], actions: Actions) -> None:
+        """Keep what `brief_frame` needs of commits."""
         committed = self._log.listing().commits
-        added, removed, rearranging = _sizes(actions.adds), _sizes(actions.removes), _rearranging(actions)
-        for version in versions:
-            (added_files, added_bytes), (removed_files, removed_bytes) = (
-                added.get(version, (0, 0)),
-                removed.get(version, (0, 0)),
-            )
-            file = committed.get(version)
-            # If the listing cannot identify a file, it is read each time.
-            if removed_bytes is None or file is None or file.size_bytes is None or file.modified is None:
-                continue
-            counts = Counts(added_files=added_files, removed_files=removed_files)
-            info = actions.commit_infos.get(version, {})
-            self._brief[file] = _BriefCommit(
-                times=tuple(map(info.get, RECORDED_TIMES)),
-                **{name: text and intern(text) for name, text in _operation_columns(info).items()},
-                kind=_kind(version, actions, counts, rearranged=version in rearranging),
-                added_bytes=added_bytes,
-                removed_bytes=removed_bytes,
-            )
+        files = {version: committed[version] for version in versions if version in committed}
+        # If the listing cannot identify a file, it is read each time.
+        files = {version: file for version, file in files.items() if None not in (file.size_bytes, file.modified)}
+        kept = _KeptCommits(
+            files=files,
+            actions=replace(
+                actions,
+                adds=ADDS.empty_table(),
+                removes=REMOVES.empty_table(),
+                cdc=CDC.empty_table(),
+                transactions={},
+            ),
+            added=_sizes(actions.adds),
+            removed=_sizes(actions.removes),
+            rearranging=_rearranging(actions),
+        )
+        self._kept.update(dict.fromkeys(files, kept))
 
     def _rows(self, versions: Sequence[int]) -> dict[int, dict[str, object]]:
         actions = self._log.actions(versions)
@@ -192,12 +210,16 @@ def _runs(versions: Sequence[int], committed: Collection[int]) -> Iterator[Seque
         del left[start:]
 
 
-def _sizes(files: pa.Table) -> dict[int, tuple[int, int | None]]:
-    """Return the number and the size of the files of each version that has some; None if a size is unknown."""
+def _sizes(files: pa.Table) -> pa.Table:
+    """Return version, number and size of the files of each version that has some; null if a size is unknown."""
     every = pc.ScalarAggregateOptions(skip_nulls=False)
     sums = files.group_by("version").aggregate([("path", "count"), ("size_bytes", "sum", every)])
-    columns = (sums[name].to_pylist() for name in ("version", "path_count", "size_bytes_sum"))
-    return {version: (count, size_bytes) for version, count, size_bytes in zip(*columns, strict=True)}
+    return sums.select(["version", "path_count", "size_bytes_sum"])
+
+
+def _sizes_by_version(sums: pa.Table) -> Mapping[int, tuple[int, int | None]]:
+    versions, counts, sizes = (column.to_pylist() for column in sums.columns)
+    return dict(zip(versions, zip(counts, sizes, strict=True), strict=True))
 
 
 def _kind(version: int, actions: Actions, counts: Counts, *, rearranged: bool) -> Kind:

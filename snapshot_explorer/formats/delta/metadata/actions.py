@@ -41,9 +41,7 @@ _WANTED = frozenset(
     }
 )
 _MAPS = frozenset({"partitionValues", "tags"})
-RECORDED_TIMES = ("inCommitTimestamp", "timestamp")
-"""The times in a commitInfo: by the table's clock, and by the writer's."""
-_BRIEF = ("operation", "userName", "userId", *RECORDED_TIMES)
+_BRIEF = ("operation", "userName", "userId", "inCommitTimestamp", "timestamp")
 _MODES = ("mode", "outputMode")
 
 T = TypeVar("T")
