@@ -367,6 +367,7 @@ def open_lake(  # noqa: PLR0913 - options, which are combined freely
     catalog: str | None = None,
     catalog_options: Mapping[str, Any] | None = None,
     format: str | None = None,  # noqa: A002 - the word of `open_table`
+    relocate: Mapping[str, str] | None = None,
 ) -> Lake:
     """Return all tables below a folder or in a catalog, as one object. Lists them; opens no table.
 
@@ -382,6 +383,7 @@ def open_lake(  # noqa: PLR0913 - options, which are combined freely
         catalog: The URI of a REST catalog, or the name of one in pyiceberg's configuration, as for `open_table`.
         catalog_options: Properties of the catalog, such as `token` and `warehouse`. They are never shown.
         format: `paimon` for a Paimon REST catalog.
+        relocate: Folders that a catalog in one file records and that are now elsewhere, as for `open_table`.
 
     Raises:
         TableNotFoundError: The folder is missing or empty, or no table is there or matches.
@@ -417,6 +419,7 @@ def open_lake(  # noqa: PLR0913 - options, which are combined freely
             max_listings=max_listings,
             storage_options=storage_options,
             before_level=processes.start_for if pattern is None else None,
+            relocate=relocate,
         )
         missing = f"No table is below {name} ({note})."
     if not tables and not note:

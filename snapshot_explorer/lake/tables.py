@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotExplorerError, StorageError
 from snapshot_explorer.core.text import pluralize
+from snapshot_explorer.core.url_secrets import hide_url_secrets
 from snapshot_explorer.formats import catalog_at
 from snapshot_explorer.history import history_of
 from snapshot_explorer.lake.discovery import join_path, search_tables
@@ -127,6 +128,7 @@ def tables_below(
     max_listings: int,
     storage_options: Mapping[str, Any] | None,
     before_level: Callable[[int], object] | None,
+    relocate: Mapping[str, str] | None,
 ) -> tuple[str, Sequence[LakeTable], str]:
     """Return the folder, the tables below it, sorted by name, and how many folders were listed.
 
@@ -134,6 +136,10 @@ def tables_below(
 
     Args:
         before_level: Called with the number of folders of each level before they are listed.
+        relocate: Folders that a catalog records, and where they are now.
+
+    Raises:
+        InvalidArgumentError: `relocate` is given, and the path is not such a catalog.
     """
     in_catalog = catalog_at(path, None, partial(Storage, options=storage_options))
     if in_catalog is not None:
@@ -143,12 +149,17 @@ def tables_below(
                 name,
                 path=f"{catalog.shown}::{name}",
                 table_format=None,
-                opener=partial(open_in_catalog_file, catalog, name),
+                opener=partial(open_in_catalog_file, catalog, name, relocate=relocate),
                 catalog=catalog,
             )
             for name in names
         ]
         return catalog.shown, tables, pluralize(len(tables), "table") + " of one catalog"
+    if relocate:
+        raise InvalidArgumentError(
+            f"relocate is for the data of a catalog that is one file, and {hide_url_secrets(os.fspath(path))} is a "
+            "folder. Pass relocate to open_table for a table whose data were moved."
+        )
     search = search_tables(
         path, depth=depth, max_listings=max_listings, storage_options=storage_options, before_level=before_level
     )

@@ -67,8 +67,9 @@ def open_table(  # noqa: PLR0913 - options, which are combined freely
             paths and Delta's shallow clones do: any local file, or any object that the credentials can access. `allow`
             reads them and logs one warning; `refuse` raises an error.
         limits: The maximum memory for metadata files, such as `Limits(metadata_bytes=8 << 30)`.
-        relocate: Folders that the metadata of an Iceberg table records and that are now elsewhere, such as
-            `{"s3://old/data": "/new/data"}`. The table's own folder needs no entry: it is read at `path`.
+        relocate: Folders that the metadata of an Iceberg table, or a DuckLake catalog, records and that are now
+            elsewhere, such as `{"s3://old/data": "/new/data"}`. The table's own folder needs no entry: it is read at
+            `path`.
         spark: A Spark session, classic or Connect: `path` is then a name such as `shop.orders`, and the session's
             catalog has its location. Its files are read with `storage_options`, not with the session's
             credentials. An Iceberg table is opened at the metadata file that the catalog names; open it again for

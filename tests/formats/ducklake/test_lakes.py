@@ -237,3 +237,14 @@ def test_a_comparison_says_no_more_than_files_prove(catalog, name):
         proof = table.compare(before, after).proof
         assert rows[0] == rows[1] or "the rows are the same" not in proof, (before, after)
         assert rows[0] == rows[1] or re.search("Files alone do not determine|rows? changed", proof)
+
+
+def test_a_lake_whose_data_were_moved_is_told_where_they_are(tmp_path):
+    catalog = samples.path("festival")
+    data = shutil.copytree(Path(catalog).with_name("data"), tmp_path / "moved")
+    with closing(sqlite3.connect(catalog)) as connection, connection:
+        connection.execute("update ducklake_metadata set value = '/recorded/' where key = 'data_path'")
+
+    assert open_lake(catalog, relocate={"/recorded/": str(data)})["main.tickets"].current.count() == 131
+    with pytest.raises(InvalidArgumentError, match="relocate is for the data of a catalog that is one file"):
+        open_lake(tmp_path, relocate={"/recorded/": str(data)})
