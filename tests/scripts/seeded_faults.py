@@ -459,7 +459,7 @@ FAULTS = (
     ),
     Fault(
         "a cost of the limit is asked for",
-        "jupyter/cost.py",
+        "table/cost.py",
         "self.size_bytes > limits.size_bytes",
         "self.size_bytes >= limits.size_bytes",
         "table/test_deleted_rows.py",

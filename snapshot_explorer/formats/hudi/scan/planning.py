@@ -210,7 +210,7 @@ def _splits(source: VersionFiles, path: str, bases: Sequence[BaseFile], slices: 
 
 def _split(source: VersionFiles, partition: _Partition, bases: Sequence[BaseFile], logs: Sequence[StoredFile]) -> Split:
     """Return a split of base files without log files, or of one slice."""
-    files = (*bases, *logs)
+    files: Sequence[BaseFile | StoredFile] = (*bases, *logs)
     counts = [file.rows for file in files]
     known = [count for count in counts if count is not None]
     rows = sum(known) if len(known) == len(counts) else None
