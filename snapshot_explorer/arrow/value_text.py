@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from itertools import islice
-from typing import Literal
+from typing import Literal, cast, get_args
 
 import pyarrow as pa
 
@@ -15,7 +15,7 @@ from snapshot_explorer.arrow.variant_texts import is_variant, json_text
 from snapshot_explorer.core.safe_text import sanitize
 from snapshot_explorer.core.text import format_size, format_utc
 
-Unit = Literal["bytes", "count", "drawn"]
+Unit = Literal["bytes", "count", "drawn", "money"]
 """`drawn` is text that `format_cell` has formatted already: it is not quoted again."""
 DRAWN = {"unit": "drawn"}
 """The metadata of a field with such text."""
@@ -38,6 +38,7 @@ _MAX_BYTES = 16
 _MAX_ITEMS = 50
 _COUNT_NOUNS = frozenset({"rows", "files", "versions", "commits", "manifests", "columns", "splits", "entries"})
 _THOUSAND = 1000
+_CENT = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +70,8 @@ def unit_of(name: str, metadata: Mapping[bytes, bytes] | None = None) -> Unit | 
     The metadata of a field decides (`unit`); without it, the last word of the name.
     """
     declared = (metadata or {}).get(b"unit", b"").decode()
-    if declared == "drawn":
-        return "drawn"
+    if declared in get_args(Unit):
+        return cast("Unit", declared)
     word = declared or name.replace("_", " ").rpartition(" ")[2]
     if word == "bytes":
         return "bytes"
@@ -89,6 +90,8 @@ def format_cell(value: object, unit: Unit | None = None) -> Cell:
         return Cell(sanitize(value[:_MAX_LENGTH]))
     if isinstance(value, int) and not isinstance(value, bool):
         return _number(value, unit)
+    if isinstance(value, float) and unit == "money":
+        return Cell("<0.01" if 0 < value < _CENT else f"{value:,.2f}", whole=True, exact=str(value))
     if isinstance(value, float | Decimal):
         return Cell(f"{value:,}" if unit else str(value), whole=True)
     return Cell(_format(value), whole=isinstance(value, bool | datetime | _FormattedText))

@@ -120,6 +120,7 @@ class FreeingExpiry:
     """The expiry that keeps the most of the newest versions and frees at least the requested bytes."""
 
     needed_bytes: int
+    """The requested bytes."""
     freed_bytes: int
     """The size of the files that it certainly deletes."""
     is_enough: bool

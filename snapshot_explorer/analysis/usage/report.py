@@ -45,6 +45,7 @@ class Usage(Shown):
     """The data files of a table by what holds them, each byte once. Displays itself."""
 
     name: str
+    """The name of the table."""
     version: int | None
     """The newest version, whose files are live; None for a table without versions."""
     by: str
@@ -153,7 +154,7 @@ def usage_frame(
         counted = "read_files" if kind == "read" and "read_files" in rows.column_names else "files"
         number = rows["size_bytes" if kind == "gb_month" else counted].cast(pa.float64())
         cost = pc.divide(pc.multiply(number, float(prices[kind])), unit)
-        rows = rows.append_column(pa.field(name, pa.float64(), metadata={"meaning": meaning}), cost)
+        rows = rows.append_column(pa.field(name, pa.float64(), metadata={"meaning": meaning, "unit": "money"}), cost)
         drawn.add(name)
     shown = tuple(name for name in rows.column_names if name in drawn)
     return Frame(rows, title=title, noun=noun, drawn=shown, notes=notes, limit=limit)

@@ -11,7 +11,12 @@ from pathlib import Path
 import pytest
 
 from snapshot_explorer import find_tables, open_lake, open_table, samples
-from snapshot_explorer.errors import InvalidArgumentError, SnapshotNotFoundError, TableNotFoundError
+from snapshot_explorer.errors import (
+    CorruptTableError,
+    InvalidArgumentError,
+    SnapshotNotFoundError,
+    TableNotFoundError,
+)
 from tests.inner.ducklake import databases
 from tests.support import logical_counts
 from tests.support.ducklake.catalog_builder import Catalog
@@ -245,6 +250,8 @@ def test_a_lake_whose_data_were_moved_is_told_where_they_are(tmp_path):
     with closing(sqlite3.connect(catalog)) as connection, connection:
         connection.execute("update ducklake_metadata set value = '/recorded/' where key = 'data_path'")
 
+    with pytest.raises(CorruptTableError, match="the data path /recorded is missing or empty. If the data were moved"):
+        open_table(catalog, table="main.tickets").current.to_arrow()
     assert open_lake(catalog, relocate={"/recorded/": str(data)})["main.tickets"].current.count() == 131
     with pytest.raises(InvalidArgumentError, match="relocate is for the data of a catalog that is one file"):
         open_lake(tmp_path, relocate={"/recorded/": str(data)})

@@ -13,7 +13,8 @@ import pyarrow as pa
 from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.arrow.roaring import NOTHING, Positions
 from snapshot_explorer.core.errors import CorruptTableError
-from snapshot_explorer.formats.corrupt_files import absent_file_error, named_in_errors
+from snapshot_explorer.formats.corrupt_files import named_in_errors
+from snapshot_explorer.formats.ducklake.metadata.paths import absent_data_error
 from snapshot_explorer.formats.files.parquet_file import open_parquet
 from snapshot_explorer.formats.files.vector_blobs import checked_body, positions_of
 from snapshot_explorer.storage import Storage
@@ -64,7 +65,7 @@ def deleted_positions(
 
 def read_delete_file(storage: Storage, file: DeleteFile) -> Positions:
     """Return the positions in a delete file that count."""
-    missing = partial(absent_file_error, f"The delete file {file.path}")
+    missing = partial(absent_data_error, storage, f"The delete file {file.path}")
     with named_in_errors(file.path, file.format, missing):
         if file.format == "puffin":
             # A bare blob, not in a Puffin file.

@@ -15,6 +15,8 @@ import pyarrow as pa
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.core.errors import CorruptTableError
+from snapshot_explorer.core.hints import Hint, Message
+from snapshot_explorer.formats.corrupt_files import absent_file_error
 from snapshot_explorer.formats.ducklake import features
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.storage import Storage
@@ -142,3 +144,17 @@ def readable_paths(paths: pa.Array, storage: Storage) -> list[str]:
         path = texts[index]
         texts[index] = storage.resolve_external(path if _URL.match(path) else f"file://{path}")
     return texts
+
+
+def absent_data_error(storage: Storage, shown: str) -> CorruptTableError:
+    """Return the error for a file that does not exist, which says so if the whole data path is not there."""
+    if not storage.is_local or storage.list(""):
+        return absent_file_error(shown)
+    return CorruptTableError(
+        Message(
+            f"{shown} does not exist: the data path {storage.root} is missing or empty. If the data were moved, name "
+            "their folder: ",
+            Hint("open_table", {"path": ..., "relocate": {f"{storage.root}/": ...}}),
+            ".",
+        )
+    )

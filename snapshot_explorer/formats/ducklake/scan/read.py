@@ -12,7 +12,6 @@ from snapshot_explorer.core.records import Predicate, Split
 from snapshot_explorer.core.safe_text import logger_of
 from snapshot_explorer.formats import row_groups
 from snapshot_explorer.formats.corrupt_files import (
-    absent_file_error,
     check_read,
     check_size,
     column_named_in_errors,
@@ -22,6 +21,7 @@ from snapshot_explorer.formats.ducklake.files.columns import RULES, columns_like
 from snapshot_explorer.formats.ducklake.files.deletes import deleted_positions
 from snapshot_explorer.formats.ducklake.files.values import cast_texts
 from snapshot_explorer.formats.ducklake.metadata.data_types import LakeField, arrow_field, type_text
+from snapshot_explorer.formats.ducklake.metadata.paths import absent_data_error
 from snapshot_explorer.formats.ducklake.metadata.table_metadata import InlinedTable
 from snapshot_explorer.formats.ducklake.scan.planning import FilePlan, InlinedPlan, SplitPlan
 from snapshot_explorer.formats.files.field_columns import Projection, project, projection, unconverted_columns
@@ -68,7 +68,7 @@ def _file_rows(
 ) -> Iterator[pa.RecordBatch]:
     shown, visible = f"The data file {plan.path}", plan.visible
     with (
-        named_in_errors(plan.path, "parquet", partial(absent_file_error, shown)),
+        named_in_errors(plan.path, "parquet", partial(absent_data_error, storage, shown)),
         storage.open(plan.path, size_bytes=plan.size_bytes) as source,
     ):
         check_size(shown, source.size(), plan.size_bytes, by="the catalog")
