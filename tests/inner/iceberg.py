@@ -2,7 +2,7 @@
 
 from snapshot_explorer.formats.iceberg.changes.events import row_codes
 from snapshot_explorer.formats.iceberg.deletes.equality import DeletedRows, comparable_values
-from snapshot_explorer.formats.iceberg.metadata import contents
+from snapshot_explorer.formats.iceberg.metadata import contents, manifest_lists
 from snapshot_explorer.formats.iceberg.metadata.avro_files import read_avro
 from snapshot_explorer.formats.iceberg.metadata.data_types import IcebergField, arrow_type, parse_type, type_text
 from snapshot_explorer.formats.iceberg.metadata.entries import (

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from snapshot_explorer import open_table
+from snapshot_explorer import open_table, samples
 from snapshot_explorer.history import history_of
 from tests.inner.engines import parse_condition
-from tests.inner.iceberg import contents
+from tests.inner.iceberg import contents, manifest_lists
 from tests.support.iceberg.table_builder import IcebergTable
 
 COMMITS = 12
@@ -93,3 +93,18 @@ def test_files_of_earlier_manifests_are_gone_when_the_next_are_decoded(table, mo
     assert len(live.data) == 0
     assert len(live.deletes) == 1
     assert sizes[1:] == [(1, 0)] * COMMITS
+
+
+def test_manifest_lists_are_decoded_a_few_at_a_time_with_the_same_answers(monkeypatch):
+    path = samples.path("shipments")
+
+    def answers():
+        table = open_table(path)
+        versions = table.history(limit=None).column("version").to_pylist()
+        manifests = [table.at(version).manifests().to_arrow() for version in versions]
+        return [table.lifetimes().to_arrow(), *manifests, table.row_changes(versions[-1], versions[0])]
+
+    whole = answers()
+    monkeypatch.setattr(manifest_lists, "_DECODED_BYTES", 1)
+
+    assert answers() == whole

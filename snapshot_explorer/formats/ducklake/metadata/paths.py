@@ -154,7 +154,7 @@ def absent_data_error(storage: Storage, shown: str) -> CorruptTableError:
         Message(
             f"{shown} does not exist: the data path {storage.root} is missing or empty. If the data were moved, name "
             "their folder: ",
-            Hint("open_table", {"path": ..., "relocate": {f"{storage.root}/": ...}}),
+            Hint("open_table", {"path": ..., "relocate": {"/old/": "/new/"}}),
             ".",
         )
     )

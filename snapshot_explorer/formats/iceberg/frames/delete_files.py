@@ -30,10 +30,7 @@ class IcebergDeleteFiles(DeleteFiles):
         snapshots = [history.snapshots[version] for version in versions]
         locations: dict[int, set[str]] = {snapshot.id: set() for snapshot in snapshots}
         for begin in range(0, len(snapshots), _AT_ONCE):
-            listed = manifests_of(source, snapshots[begin : begin + _AT_ONCE])
-            # Counts are null in lists of version 1, which has no deletes.
-            live = pc.add(pc.fill_null(listed["added_files"], 1), pc.fill_null(listed["existing_files"], 1))
-            chosen = listed.filter(pc.and_(pc.not_equal(listed["content"], DATA), pc.greater(live, 0)))
+            chosen = manifests_of(source, snapshots[begin : begin + _AT_ONCE], select=_live_deletes)
             for snapshot, location in zip(
                 chosen["snapshot_id"].to_pylist(), chosen["location"].to_pylist(), strict=True
             ):
@@ -44,3 +41,10 @@ class IcebergDeleteFiles(DeleteFiles):
         source, history = self.metadata.having([version])
         live = live_files(source, history.snapshots[version], deletes=False)
         return files_frame(source.metadata, live)
+
+
+def _live_deletes(manifests: pa.Table) -> pa.Table:
+    """Return the manifests of delete files that have live ones."""
+    # Counts are null in lists of version 1, which has no deletes.
+    live = pc.add(pc.fill_null(manifests["added_files"], 1), pc.fill_null(manifests["existing_files"], 1))
+    return manifests.filter(pc.and_(pc.not_equal(manifests["content"], DATA), pc.greater(live, 0)))

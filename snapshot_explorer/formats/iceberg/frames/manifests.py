@@ -12,7 +12,7 @@ from snapshot_explorer.formats.capabilities import MergedManifests
 from snapshot_explorer.formats.iceberg.frames.files import change_words, changes_data, file_columns, partition_maps
 from snapshot_explorer.formats.iceberg.metadata.branch_metadata import BranchMetadata
 from snapshot_explorer.formats.iceberg.metadata.contents import is_own as is_own_manifest
-from snapshot_explorer.formats.iceberg.metadata.contents import manifests_of, own_manifests
+from snapshot_explorer.formats.iceberg.metadata.contents import own_manifests
 from snapshot_explorer.formats.iceberg.metadata.data_types import is_nested, is_read
 from snapshot_explorer.formats.iceberg.metadata.manifest_lists import DATA
 from snapshot_explorer.formats.iceberg.metadata.manifests import DELETED, EXISTING, Entries
@@ -31,7 +31,7 @@ class IcebergManifests(MergedManifests):
     def of_delta(self, versions: Sequence[int]) -> frozenset[str] | None:
         source, history = self.metadata.having(versions)
         snapshots = [history.snapshots[version] for version in versions]
-        manifests = own_manifests(manifests_of(source, snapshots), snapshots)
+        manifests = own_manifests(source, snapshots)
         return frozenset(manifests.filter(pc.equal(manifests.column("content"), DATA)).column("location").to_pylist())
 
 

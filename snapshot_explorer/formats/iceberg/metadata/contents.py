@@ -1,6 +1,6 @@
 """The contents of snapshots: manifests, live files, and the files that each snapshot changed."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -51,19 +51,27 @@ class Source:
     """The MANIFEST_FILES of the snapshots that were read last, by their ids."""
 
 
-def manifests_of(source: Source, snapshots: Sequence[IcebergSnapshot]) -> pa.Table:
+def manifests_of(
+    source: Source, snapshots: Sequence[IcebergSnapshot], *, select: Callable[[pa.Table], pa.Table] | None = None
+) -> pa.Table:
     """Return the MANIFEST_FILES of snapshots, in their order. Reads their manifest lists concurrently.
 
     The lists of the last single snapshots are kept.
+
+    Args:
+        select: Returns the manifests to keep of some; by default all.
     """
 
-    def read() -> pa.Table:
+    def read(select: Callable[[pa.Table], pa.Table] | None = None) -> pa.Table:
         try:
-            return read_manifest_lists(source.storage, source.locations, snapshots)
+            return read_manifest_lists(source.storage, source.locations, snapshots, select=select)
         except MissingFileError as error:
             raise _missing(source, error) from error
 
-    return source.manifests.get(snapshots[0].id, read) if len(snapshots) == 1 else read()
+    if len(snapshots) != 1:
+        return read(select)
+    result = source.manifests.get(snapshots[0].id, read)
+    return result if select is None else select(result)
 
 
 def entries_of(
@@ -241,24 +249,19 @@ def changed_files(source: Source, snapshots: Sequence[IcebergSnapshot], *, stati
 
     Source: iceberg BaseSnapshot.cacheDataFileChanges.
     """
-    manifests = nonempty_manifests(
-        own_manifests(manifests_of(source, snapshots), snapshots), "added_files", "deleted_files"
-    )
+    manifests = nonempty_manifests(own_manifests(source, snapshots), "added_files", "deleted_files")
     of_data = manifests.filter(pc.equal(manifests.column("content"), DATA))
     tuples = PartitionTuples(source.metadata.specs)
     contents = _contents(source, of_data)
     return CommitChanges(data=_own_changes(source, of_data, contents, tuples, statistics=statistics), partitions=tuples)
 
 
-def own_manifests(manifests: pa.Table, snapshots: Sequence[IcebergSnapshot]) -> pa.Table:
-    """Return the manifests that the commits of snapshots wrote; the others were carried over.
+def own_manifests(source: Source, snapshots: Sequence[IcebergSnapshot]) -> pa.Table:
+    """Return the MANIFEST_FILES that the commits of snapshots wrote; the others in their lists were carried over.
 
     Compares sequence numbers, or snapshot ids without them: some tools rounded the ids in metadata files.
-
-    Args:
-        manifests: MANIFEST_FILES of the snapshots.
     """
-    return manifests.filter(is_own(manifests, snapshots))
+    return manifests_of(source, snapshots, select=lambda listed: listed.filter(is_own(listed, snapshots)))
 
 
 def is_own(manifests: pa.Table, snapshots: Sequence[IcebergSnapshot]) -> pa.Array:

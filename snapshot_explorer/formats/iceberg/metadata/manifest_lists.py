@@ -1,13 +1,16 @@
 """Manifest lists: the manifests of a snapshot, with the counts of each."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.arrays import array, from_numpy, scalar, to_numpy
+from snapshot_explorer.arrow.bin_packing import bins
+from snapshot_explorer.arrow.group_ids import group_ids
 from snapshot_explorer.core.errors import UnsupportedFeatureError
 from snapshot_explorer.core.safe_text import logger_of
 from snapshot_explorer.formats.avro.files import in_order
@@ -110,22 +113,54 @@ _TOTALS = {
     "rows_add_up": ("total-records", "512", "513"),
 }
 """The total in the summary of a snapshot, and the counts of manifests that add up to it."""
+_DECODED_BYTES = 4 << 20
+"""Bytes of manifest lists, mostly compressed, whose rows are in memory at the same time before some are selected."""
 _INTEGER = re.compile(r"[0-9]{1,18}")
 _DEFAULTS = {"content": 0, "sequence_number": 0, "min_sequence_number": 0}
 
 
-def read_manifest_lists(storage: Storage, locations: Locations, snapshots: Sequence[IcebergSnapshot]) -> pa.Table:
+def read_manifest_lists(
+    storage: Storage,
+    locations: Locations,
+    snapshots: Sequence[IcebergSnapshot],
+    *,
+    select: Callable[[pa.Table], pa.Table] | None = None,
+) -> pa.Table:
     """Return the MANIFEST_FILES of snapshots, in the order of the snapshots. Reads their lists concurrently.
 
     Very old snapshots name their manifests themselves: only the paths of these are known.
+
+    Args:
+        select: Returns the manifests to keep of some. Without it all rows of the lists are in memory together.
     """
     for snapshot in snapshots:
         if snapshot.key_id is not None:
             raise encrypted_error(snapshot.manifest_list or f"The manifest list of snapshot {snapshot.id}")
     listed = [snapshot for snapshot in snapshots if snapshot.manifest_list is not None]
     paths = [item.manifest_list for item in listed if item.manifest_list is not None]
-    addresses = locations.many(array(paths, pa.string())).to_pylist()
-    contents = storage.read_many(addresses, immutable=True)
+    contents = storage.read_many(locations.many(array(paths, pa.string())).to_pylist(), immutable=True)
+    sizes = np.array([len(content) for content in contents], np.int64)
+    parts = [
+        _decoded(listed[begin:end], contents[begin:end], locations, storage)
+        if select is None
+        else select(_decoded(listed[begin:end], contents[begin:end], locations, storage))
+        for begin, end in pairwise(bins(sizes, target=_DECODED_BYTES).tolist())
+    ]
+    embedded = [item for item in snapshots if item.manifest_list is None and item.manifests]
+    parts += [_embedded_manifests(snapshot, locations) for snapshot in embedded]
+    result = pa.concat_tables(parts) if parts else MANIFEST_FILES.empty_table()
+    if embedded and len(snapshots) > 1:
+        order = {item.id: index for index, item in enumerate(snapshots)}
+        positions = np.array([order[item] for item in result.column("snapshot_id").to_pylist()], np.int64)
+        result = result.take(pa.array(np.argsort(positions, kind="stable")))
+    return result
+
+
+def _decoded(
+    listed: Sequence[IcebergSnapshot], contents: Sequence[bytes], locations: Locations, storage: Storage
+) -> pa.Table:
+    """Return the MANIFEST_FILES of manifest lists, in their order."""
+    paths = [str(item.manifest_list) for item in listed]
     decoded = read_avro(list(zip(paths, contents, strict=True)), _STORED, _NAMES, storage.limits)
     counts = np.zeros(len(paths), np.int64)
     for part in decoded:
@@ -133,21 +168,11 @@ def read_manifest_lists(storage: Storage, locations: Locations, snapshots: Seque
             _check_owner(paths[index], container.header, listed[index])
             counts[index] = container.rows
     files = [index for part in decoded for index in part.files]
-    rows = [in_order(pa.concat_arrays([part.rows for part in decoded]), files, counts)] if decoded else []
-    parts = [_manifest_files(item, counts, listed, locations, storage) for item in rows]
-    parts += [
-        _embedded_manifests(snapshot, locations)
-        for snapshot in snapshots
-        if snapshot.manifest_list is None and snapshot.manifests
-    ]
-    result = pa.concat_tables(parts) if parts else MANIFEST_FILES.empty_table()
+    rows = in_order(pa.concat_arrays([part.rows for part in decoded]), files, counts)
+    result = _manifest_files(rows, counts, listed, locations, storage)
     is_encrypted = result.column("key_metadata").is_valid()
     if pc.any(is_encrypted).as_py():
         raise encrypted_error(result.column("path").filter(is_encrypted)[0].as_py())
-    if len(parts) > 1 and len(snapshots) > 1:
-        order = {item.id: index for index, item in enumerate(snapshots)}
-        positions = np.array([order[item] for item in result.column("snapshot_id").to_pylist()], np.int64)
-        result = result.take(pa.array(np.argsort(positions, kind="stable")))
     return result
 
 
@@ -256,15 +281,15 @@ def _without_repeated(
 
     Source: iceberg ManifestGroup, which has sets of manifests.
     """
-    named = list(zip(owners.tolist(), rows.field("500").to_pylist(), strict=True))
-    firsts = {key: index for index, key in reversed(list(enumerate(named)))}
-    if len(firsts) == len(named):
+    ids = group_ids([from_numpy(owners), rows.field("500")])
+    firsts = np.unique(ids, return_index=True)[1]
+    if len(firsts) == len(ids):
         return rows, owners
-    kept = np.zeros(len(named), np.bool_)
-    kept[list(firsts.values())] = True
+    kept = np.zeros(len(ids), np.bool_)
+    kept[firsts] = True
     for index in np.flatnonzero(~kept).tolist():
-        owner, path = named[index]
-        storage.warn_once(log, "%s names the manifest %s twice; it counts once", lists[owner], path)
+        path = rows.field("500")[index].as_py()
+        storage.warn_once(log, "%s names the manifest %s twice; it counts once", lists[owners[index]], path)
     return rows.filter(pa.array(kept)), owners[kept]
 
 
