@@ -10,7 +10,6 @@ import pyarrow as pa
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.arrays import array, from_numpy, scalar, to_numpy
 from snapshot_explorer.arrow.bin_packing import bins
-from snapshot_explorer.arrow.group_ids import group_ids
 from snapshot_explorer.core.errors import UnsupportedFeatureError
 from snapshot_explorer.core.safe_text import logger_of
 from snapshot_explorer.formats.avro.files import in_order
@@ -281,7 +280,8 @@ def _without_repeated(
 
     Source: iceberg ManifestGroup, which has sets of manifests.
     """
-    ids = group_ids([from_numpy(owners), rows.field("500")])
+    encoded = rows.field("500").dictionary_encode(null_encoding="encode")
+    ids = owners * len(encoded.dictionary) + to_numpy(encoded.indices)
     firsts = np.unique(ids, return_index=True)[1]
     if len(firsts) == len(ids):
         return rows, owners
