@@ -608,22 +608,24 @@ def pytest_sessionfinish(session):
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
+def _shortened(module, name):
+    """Divide the seconds that a module waits by a hundred, and yield the real ones."""
+    with pytest.MonkeyPatch.context() as patch:
+        real = getattr(module, name)
+        patch.setattr(module, name, real / 100)
+        yield real
+
+
 @pytest.fixture(scope="session", autouse=True)
 def first_wait():
-    """Wait a hundredth of the time before a request to a storage is tried again; the value is the real mean wait."""
-    with pytest.MonkeyPatch.context() as patch:
-        real = retries.FIRST_WAIT
-        patch.setattr(retries, "FIRST_WAIT", real / 100)
-        yield real
+    """The real mean wait before a request to a storage is tried again."""
+    yield from _shortened(retries, "FIRST_WAIT")
 
 
 @pytest.fixture(scope="session", autouse=True)
 def pauses():
-    """Wait a hundredth of the time before what a writer may be writing is read again; the value is the real pause."""
-    with pytest.MonkeyPatch.context() as patch:
-        real = missing_versions.PAUSE_SECONDS
-        patch.setattr(missing_versions, "PAUSE_SECONDS", real / 100)
-        yield real
+    """The real pause before what a writer may be writing is read again."""
+    yield from _shortened(missing_versions, "PAUSE_SECONDS")
 
 
 @pytest.fixture

@@ -140,10 +140,10 @@ class AgentTool:
         """Return arguments that fit the schema, without nulls. Raises InvalidArgumentError."""
         parsed = {name: item for name, item in arguments.items() if item is not None}
         for error in Draft202012Validator(self.input_schema).iter_errors(parsed):
-            found = error.message.replace(repr(error.instance), brief_repr(error.instance))
+            problem = error.message.replace(repr(error.instance), brief_repr(error.instance))
             names = [*error.path][:1] or [name for name in self.required if name not in parsed] or self.parameters
             meanings = [f"{name}: {PARAMETERS[str(name)]['description']}." for name in names]
-            raise InvalidArgumentError(f"{self.name}: {found}. {' '.join(meanings)}")
+            raise InvalidArgumentError(f"{self.name}: {problem}. {' '.join(meanings)}")
         return parsed
 
 
@@ -169,13 +169,13 @@ class ToolSpelling:
         if tool is None or not own.keys() <= tool.parameters.keys() or any(map(_is_odd, own.values())):
             return None
         arguments = {**common, **{name: item for name, item in own.items() if (name, item) != ("path", ...)}}
-        known = [name for name in arguments if name in tool.parameters]
-        typed = {name: _typed(arguments[name], tool.parameters[name]["type"]) for name in known}
-        given = {name: item for name, item in typed.items() if item is not ...}
-        if isinstance(path := given.get("path"), str):
-            given["path"] = hide_url_secrets(path)
-        needed = dict.fromkeys((*tool.required, *typed))
-        return {"tool": tool.name, "arguments": given, "left_to_you": [name for name in needed if name not in given]}
+        kinds = tool.parameters
+        values = {name: _in_type(item, kinds[name]["type"]) for name, item in arguments.items() if name in kinds}
+        call = {name: item for name, item in values.items() if item is not ...}
+        if isinstance(path := call.get("path"), str):
+            call["path"] = hide_url_secrets(path)
+        needed = dict.fromkeys((*tool.required, *values))
+        return {"tool": tool.name, "arguments": call, "left_to_you": [name for name in needed if name not in call]}
 
     def text(self, hint: Hint) -> str:
         """Return a hint as the text of such a call; in Python if no tool makes it."""
@@ -191,7 +191,7 @@ def _is_odd(value: object) -> bool:
     return isinstance(value, str) and (len(value) > _MOST_LETTERS or sanitize(value) != value)
 
 
-def _typed(value: object, kind: str) -> object:
+def _in_type(value: object, kind: str) -> object:
     """Return an argument in the type of its parameter: refs are texts, and one name is a list."""
     if value is ... or (isinstance(value, Mapping | list | tuple) and any(part is ... for part in value)):
         return ...

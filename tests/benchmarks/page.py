@@ -154,9 +154,9 @@ def _growth_text(growths: dict[str, list[dict[str, float]]]) -> str:
         for before, after in itertools.pairwise(points)
     ]
     return (
-        f"**Plan with a condition.** One of {min(sizes):,} to {max(sizes):,} files is left. From one size to the next, "
-        f"time grows with an exponent of at most {max(exponents):.2f}. Memory is between {min(peaks):,} and "
-        f"{max(peaks):,} MiB.\n\n"
+        f"**Plan with a condition.** Of {min(sizes):,} to {max(sizes):,} files a condition leaves one. From one size "
+        f"to the next, time grows with an exponent of at most {max(exponents):.2f}. Memory is between "
+        f"{min(peaks):,} and {max(peaks):,} MiB.\n\n"
         "![Plan with a condition: seconds of the processor and memory by the number of files]"
         "(../pictures/performance-growth.svg)\n"
     )

@@ -1,5 +1,6 @@
 """A real IPython shell per test, and a table for it to open."""
 
+import atexit
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -105,6 +106,8 @@ def bare_shell(tmp_path, monkeypatch):
     ip.run_line_magic("unload_ext", "snapshot_explorer")
     ip.restore_sys_module_state()
     KeepingShell.clear_instance()
+    # Otherwise Python would collect garbage once for each shell when the tests end: that took minutes.
+    atexit.unregister(ip.atexit_operations)
 
 
 @pytest.fixture

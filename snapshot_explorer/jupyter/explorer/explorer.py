@@ -23,7 +23,7 @@ from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotExplorerError
 from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.core.records import Kind
-from snapshot_explorer.core.safe_text import sanitize
+from snapshot_explorer.core.safe_text import logger_of, sanitize
 from snapshot_explorer.history import history_of, missing_notes
 from snapshot_explorer.jupyter.cost import ENGINES
 from snapshot_explorer.jupyter.explorer.actions import LOADS, Bisector, Loader, RowActions
@@ -387,10 +387,11 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
 
     @cached_property
     def _saved_page(self) -> bytes:
-        """The page in a saved notebook, of the explorer when it is first shown; empty if there is nothing to show."""
+        """The page in a saved notebook, of the explorer when it is first shown; empty if it cannot be recorded."""
         try:
             return self._recorded_page(_VERSIONS) if self._saves_page else b""
-        except SnapshotExplorerError:
+        except SnapshotExplorerError as error:
+            logger_of(__name__).warning("The notebook has no page of the explorer: %s", error)
             return b""
 
     def _traits_of_page(self) -> dict[str, Any]:
@@ -989,7 +990,10 @@ def explore(table: Table | Lake, *, name: str | None = None, save_page: bool = F
         InvalidArgumentError: It is not an open table, or `save_page` is used with a lake.
     """
     if isinstance(table, Lake) and save_page:
-        raise InvalidArgumentError("save_page records the explorer of one table, not of a lake.")
+        raise InvalidArgumentError(
+            "save_page records the explorer of one table, not of a lake. Open a table of it: "
+            "explore(lake[NAME], save_page=True)."
+        )
     if isinstance(table, Lake):
         return LakeView(table, lambda opened: explore(opened, name=opened.name))
     if not hasattr(table, "current"):
