@@ -1,18 +1,23 @@
-"""Answers of tools as bounded JSON: what was found, the evidence for it, its limits, and the calls to make next."""
+"""Answers of calls as bounded JSON: what was found, the evidence for it, its limits, and the calls to make next."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from functools import partial
 from itertools import islice
+from time import monotonic
 from typing import Any, Literal
 
 import orjson
 import pyarrow as pa
 
-from snapshot_explorer.agents.access import CallLimits
-from snapshot_explorer.agents.tool import UNTRUSTED, Answer, ToolSpelling
+from snapshot_explorer.agents.access import Access, CallLimits
+from snapshot_explorer.agents.tool import UNTRUSTED, VERSION, AgentTool, Answer, ToolRequest, ToolSpelling, schema
+from snapshot_explorer.agents.tools import TOOLS
 from snapshot_explorer.arrow.python_values import distinct_names, with_dicts
-from snapshot_explorer.core.hints import Hint, spell
+from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotExplorerError
+from snapshot_explorer.core.hints import Hint, python_call, spell
+from snapshot_explorer.core.progress import StoppedError, listen, stop_with
+from snapshot_explorer.history import history_of
 from snapshot_explorer.results import Frame
 from snapshot_explorer.view.json_values import JsonBounds, bounded_text, json_value
 
@@ -23,42 +28,38 @@ _OWN_LETTERS = 2_000
 _TOO_LONG = "The statements are too long for an answer, and left out whole: the Python call returns them."
 
 
-def _schema(meaning: str, kind: object = "string", **more: object) -> Mapping[str, object]:
-    return {"type": kind, "description": meaning, **more}
-
-
 def _texts(meaning: str) -> Mapping[str, object]:
-    return _schema(meaning, "array", items={"type": "string"})
+    return schema(meaning, "array", items={"type": "string"})
 
 
 def _record(meaning: str, **properties: Mapping[str, object]) -> Mapping[str, object]:
-    return _schema(meaning, "object", properties=properties, required=list(properties))
+    return schema(meaning, "object", properties=properties, required=list(properties))
 
 
 _NUMBER = ["number", "null"]
 _NEXT_CALL = _record(
     "a call with all of its arguments, unless some are left to you",
-    tool=_schema("the tool"),
-    arguments=_schema("its arguments", "object"),
+    tool=schema("the tool"),
+    arguments=schema("its arguments", "object"),
     left_to_you=_texts("the arguments that you must add"),
 )
 OUTPUT_SCHEMA = _record(
     "the answer, its evidence, and what to call next",
-    answer=_schema("the answer in a few sentences"),
-    facts=_schema("single facts by their names", "object"),
+    answer=schema("the answer in a few sentences"),
+    facts=schema("single facts by their names", "object"),
     statements=_texts("SQL that a person may run, in order; exact, and never run here"),
-    rows=_schema("what the description of the tool calls rows", "array", items={"type": "object"}),
-    rows_total=_schema("the number of all rows, if rows has only the first; null: unknown", _NUMBER),
+    rows=schema("what the description of the tool calls rows", "array", items={"type": "object"}),
+    rows_total=schema("the number of all rows, if rows has only the first; null: unknown", _NUMBER),
     evidence=_record(
         "what the answer is from: cite it",
-        table=_schema("the location of the table or the lake"),
-        format=_schema("the format of the table", ["string", "null"]),
-        versions=_schema("the version looked at, or the first and the last of them", "array"),
-        times=_schema("these versions with their commit times in UTC"),
-        read=_schema("files and versions that were read, where known; size_bytes: at most so many bytes", "object"),
-        requests=_schema("files and folders requested from a store; 0 on a local disk, null: not counted", _NUMBER),
-        seconds=_schema("the time that the call took", _NUMBER),
-        python=_schema("the Python call that returns the same"),
+        table=schema("the location of the table or the lake"),
+        format=schema("the format of the table", ["string", "null"]),
+        versions=schema("the version looked at, or the first and the last of them", "array"),
+        times=schema("these versions with their commit times in UTC"),
+        read=schema("files and versions that were read, where known; size_bytes: at most so many bytes", "object"),
+        requests=schema("files and folders requested from a store; 0 on a local disk, null: not counted", _NUMBER),
+        seconds=schema("the time that the call took", _NUMBER),
+        python=schema("the Python call that returns the same"),
         not_checked=_texts("what was not looked at, or is uncertain: never report it as fine"),
     ),
     limits=_record(
@@ -66,8 +67,8 @@ OUTPUT_SCHEMA = _record(
         **{item.name: {"type": _NUMBER} for item in fields(CallLimits)},
         reached=_texts("the limits that cut this answer; ask for less, or in parts"),
     ),
-    next_calls=_schema("what to call next, best first", "array", items=_NEXT_CALL),
-    untrusted=_schema("what comes from tables"),
+    next_calls=schema("what to call next, best first", "array", items=_NEXT_CALL),
+    untrusted=schema("what comes from tables"),
 )
 """The JSON schema of all answers."""
 
@@ -82,6 +83,58 @@ class Reply:
     """The answer with as many rows as a resource has; empty without rows."""
     picture: bytes = b""
     """The figure of the answer."""
+
+
+def answer_of(name: str, arguments: Mapping[str, object], access: Access) -> Reply:
+    """Return the answer of a tool, or its error. Its long work ends when the call ends."""
+    began = monotonic()
+    tool = next((item for item in TOOLS if item.name == name), None)
+    spelling = ToolSpelling(TOOLS, arguments, tool)
+    listen(access)
+    stop_with(access.check_stop)
+    try:
+        if tool is None:
+            raise InvalidArgumentError(f"There is no such tool. Tools: {', '.join(item.name for item in TOOLS)}.")
+        request = ToolRequest(access, tool.parse(arguments))
+        answer = tool.run(request)
+        costs = {"requests": access.requests, "seconds": round(monotonic() - began, 3)}
+        return reply_of(answer, access.limits, _evidence(tool, request, answer) | costs, spelling)
+    except StoppedError:
+        return stopped(access)
+    except SnapshotExplorerError as error:
+        calls = _suggested_calls(spelling, error.message)
+        return _failure(type(error).__name__, spell(error.message, spelling.text), calls)
+    finally:
+        listen(None)
+        stop_with(None)
+
+
+def stopped(access: Access) -> Reply:
+    """Return the error of a call that a limit ended."""
+    advice = "Ask for fewer versions, or for a condition that fewer files can match."
+    return _failure("LimitError", f"The call {access.reached}, the limit of this server, and was stopped. {advice}")
+
+
+def _failure(kind: str, message: str, calls: Sequence[Mapping[str, object]] = ()) -> Reply:
+    error = {"type": kind, "message": bounded_text(" ".join(message.split()), _OWN_LETTERS)}
+    return Reply({"error": error, "next_calls": list(calls), "untrusted": UNTRUSTED})
+
+
+def _evidence(tool: AgentTool, request: ToolRequest, answer: Answer) -> dict[str, object]:
+    """Return the table, its versions and times, what was read, and the Python call of the same result."""
+    evidence = {"format": None, "times": "", "read": {**answer.read, **request.access.planned}, **answer.evidence}
+    if "table" in evidence:
+        return evidence
+    history, verb = history_of(request.table), tool.verbs[0]
+    own_names = {own: name for name, own in VERSION.items()}
+    chosen = request.chosen or ({"version": "latest"} if verb == "table.at" else {})
+    hint = Hint(verb, {own_names.get(name, name): item for name, item in chosen.items()})
+    return evidence | {
+        "table": request.table.path,
+        "format": request.table.format,
+        "times": history.span_text(answer.versions) if answer.versions else "",
+        "python": f"{history.open_expression}.{python_call(hint).removeprefix('table.')}",
+    }
 
 
 def reply_of(answer: Answer, limits: CallLimits, evidence: Mapping[str, object], spelling: ToolSpelling) -> Reply:
@@ -105,14 +158,14 @@ def reply_of(answer: Answer, limits: CallLimits, evidence: Mapping[str, object],
         "rows_total": total,
         "evidence": {**value({"versions": ends, "read": answer.read, **evidence}), "not_checked": notes},
         "limits": {**asdict(limits), "reached": reached},
-        "next_calls": suggested_calls(spelling, *answer.hints, answer.text, *answer.not_checked)[:_MOST_CALLS],
+        "next_calls": _suggested_calls(spelling, *answer.hints, answer.text, *answer.not_checked)[:_MOST_CALLS],
         "untrusted": UNTRUSTED,
     }
     resource = content | {"rows": kept, "limits": {**asdict(limits), "reached": left_out}} if kept else {}
     return Reply(content, resource, answer.picture)
 
 
-def suggested_calls(spelling: ToolSpelling, *sources: Hint | str) -> list[dict[str, object]]:
+def _suggested_calls(spelling: ToolSpelling, *sources: Hint | str) -> list[dict[str, object]]:
     """Return hints, and those in texts, as calls of tools, each once."""
     hints = [hint for item in sources for hint in ([item] if isinstance(item, Hint) else getattr(item, "hints", ()))]
     calls = [call for hint in hints if (call := spelling.call(hint)) is not None]

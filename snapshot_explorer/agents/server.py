@@ -17,8 +17,7 @@ from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ResourceNotFoundError
 
 from snapshot_explorer.agents.access import Access, CallLimits
-from snapshot_explorer.agents.answers import OUTPUT_SCHEMA, Reply
-from snapshot_explorer.agents.calls import answer_of, stopped
+from snapshot_explorer.agents.answers import OUTPUT_SCHEMA, Reply, answer_of, stopped
 from snapshot_explorer.agents.tool import UNTRUSTED
 from snapshot_explorer.agents.tools import INSTRUCTIONS, TOOLS
 from snapshot_explorer.core.progress import Progress

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, get_args
 
 import orjson
@@ -26,49 +26,49 @@ UNTRUSTED = (
 )
 _MOST_LETTERS = 1_000
 """Letters of an argument in a hint."""
-_TEXT: Mapping[str, object] = {"type": "string", "maxLength": 20_000}
-_TEXTS: Mapping[str, object] = {"type": "array", "items": _TEXT}
-_NUMBER: Mapping[str, object] = {"type": "integer"}
+_TEXT = {"type": "string", "maxLength": 20_000}
 _REF = "17, latest, latest~2 (two back), 17^ (the one before), tag:v1, @2026-11-01T12:00 (UTC), @2h, @yesterday"
+
+
+def schema(meaning: str, kind: object = "string", **more: object) -> Mapping[str, Any]:
+    """Return the JSON schema of a described value."""
+    return {"type": kind, **more, "description": meaning}
+
+
+_text = partial(schema, maxLength=_TEXT["maxLength"])
+_texts = partial(schema, kind="array", items=_TEXT)
+_number = partial(schema, kind="integer")
 PARAMETERS: Mapping[str, Mapping[str, Any]] = {
-    name: {**kind, "description": meaning}
-    for name, (kind, meaning) in {
-        "path": (
-            _TEXT,
-            "the folder or URL of a table, as find_tables returns it; for many tables, a folder above them",
-        ),
-        "branch": (_TEXT, "the branch of the table; by default the main one"),
-        "version": (_TEXT, f"a version, by default the newest: {_REF}"),
-        "a": (_TEXT, f"the version before the changes: {_REF}"),
-        "b": (_TEXT, "the version after the changes, in the same forms; by default latest"),
-        "between": (_TEXT, "only these versions, as A..B, both included, such as 5..12 or @yesterday.. (until now)"),
-        "where": (_TEXT, "a condition on the rows in DuckDB's SQL, such as order_id = 42 or amount < 0"),
-        "key": (_TEXTS, "the columns that together identify a row; by default the primary key"),
-        "columns": (_TEXTS, "only these columns; by default all"),
-        "limit": (_NUMBER, "at most so many commits; by default as many as an answer has rows"),
-        "kind": ({"type": "string", "enum": list(get_args(Kind))}, "only commits of this kind"),
-        "user": (_TEXT, "only commits whose user contains this text"),
-        "text": (_TEXT, "only commits whose recorded details contain this text"),
-        "since": (_TEXT, "only commits from this time on: 1d (a day ago), 3h, yesterday, 2026-11-01 03:00 (UTC)"),
-        "until": (_TEXT, "only commits up to this time, in the same forms"),
-        "at": (_TEXT, "the tables as they were at this time, in the forms of since; by default now"),
-        "condition": (_TEXT, "the condition, in DuckDB's SQL"),
-        "good": (_TEXT, "a version where the condition does not hold; by default the earliest"),
-        "bad": (_TEXT, "a later version where it holds; by default the newest"),
-        "query": (_TEXT, "one SELECT, WITH, FROM, DESCRIBE or EXPLAIN"),
-        "tables": (
-            {"type": "object", "additionalProperties": _TEXT},
-            'the path of each table by its name in the query, such as {"orders": "/data/orders"}',
-        ),
-        "depth": (_NUMBER, "the levels of folders to search; by default 3"),
-        "by": (
-            {"type": "string", "enum": list(BY)},
-            "what the bytes are grouped by; by default holder. column reads footers",
-        ),
-        "to_free": (_TEXT, "find the mildest expiry that frees this, such as 5 GB"),
-        "undo": (_TEXT, "the version whose commit alone is undone. Give this or to"),
-        "to": (_TEXT, "the version whose rows are put back, which undoes all later commits. Give this or undo"),
-    }.items()
+    "path": _text("the folder or URL of a table, as find_tables returns it; for many tables, a folder above them"),
+    "branch": _text("the branch of the table; by default the main one"),
+    "version": _text(f"a version, by default the newest: {_REF}"),
+    "a": _text(f"the version before the changes: {_REF}"),
+    "b": _text("the version after the changes, in the same forms; by default latest"),
+    "between": _text("only these versions, as A..B, both included, such as 5..12 or @yesterday.. (until now)"),
+    "where": _text("a condition on the rows in DuckDB's SQL, such as order_id = 42 or amount < 0"),
+    "key": _texts("the columns that together identify a row; by default the primary key"),
+    "columns": _texts("only these columns; by default all"),
+    "limit": _number("at most so many commits; by default as many as an answer has rows"),
+    "kind": schema("only commits of this kind", enum=list(get_args(Kind))),
+    "user": _text("only commits whose user contains this text"),
+    "text": _text("only commits whose recorded details contain this text"),
+    "since": _text("only commits from this time on: 1d (a day ago), 3h, yesterday, 2026-11-01 03:00 (UTC)"),
+    "until": _text("only commits up to this time, in the same forms"),
+    "at": _text("the tables as they were at this time, in the forms of since; by default now"),
+    "condition": _text("the condition, in DuckDB's SQL"),
+    "good": _text("a version where the condition does not hold; by default the earliest"),
+    "bad": _text("a later version where it holds; by default the newest"),
+    "query": _text("one SELECT, WITH, FROM, DESCRIBE or EXPLAIN"),
+    "tables": schema(
+        'the path of each table by its name in the query, such as {"orders": "/data/orders"}',
+        "object",
+        additionalProperties=_TEXT,
+    ),
+    "depth": _number("the levels of folders to search; by default 3"),
+    "by": schema("what the bytes are grouped by; by default holder. column reads footers", enum=list(BY)),
+    "to_free": _text("find the mildest expiry that frees this, such as 5 GB"),
+    "undo": _text("the version whose commit alone is undone. Give this or to"),
+    "to": _text("the version whose rows are put back, which undoes all later commits. Give this or undo"),
 }
 """The schemas of all parameters. A name means the same in each tool."""
 VERSION = {"ref": "version"}
@@ -165,12 +165,11 @@ class ToolSpelling:
         if hint.verb:
             tool = next((item for item in self._tools if hint.verb in item.verbs), None)
             common = {name: item for name, item in self._asked.items() if name in ("path", "branch")}
-        own = {VERSION.get(name, name): item for name, item in hint.arguments.items()}
+        own = {VERSION.get(name, name): item for name, item in hint.arguments.items() if (name, item) != ("path", ...)}
         if tool is None or not own.keys() <= tool.parameters.keys() or any(map(_is_odd, own.values())):
             return None
-        arguments = {**common, **{name: item for name, item in own.items() if (name, item) != ("path", ...)}}
-        kinds = tool.parameters
-        values = {name: _in_type(item, kinds[name]["type"]) for name, item in arguments.items() if name in kinds}
+        known = {name: item for name, item in {**common, **own}.items() if name in tool.parameters}
+        values = {name: _in_type(item, tool.parameters[name]["type"]) for name, item in known.items()}
         call = {name: item for name, item in values.items() if item is not ...}
         if isinstance(path := call.get("path"), str):
             call["path"] = hide_url_secrets(path)
@@ -193,10 +192,8 @@ def _is_odd(value: object) -> bool:
 
 def _in_type(value: object, kind: str) -> object:
     """Return an argument in the type of its parameter: refs are texts, and one name is a list."""
-    if value is ... or (isinstance(value, Mapping | list | tuple) and any(part is ... for part in value)):
+    parts = value if isinstance(value, list | tuple) else [value]
+    if any(part is ... for part in parts):
         return ...
-    if kind == "array":
-        return [str(part) for part in value] if isinstance(value, list | tuple) else [str(value)]
-    if kind == "string" and not isinstance(value, str):
-        return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
-    return value
+    texts = [str(part) for part in parts]
+    return texts if kind == "array" else ",".join(texts) if kind == "string" else value

@@ -313,8 +313,8 @@ def sql(request: ToolRequest) -> Answer:
 
     rows = to_arrow(_limited(query, most + 1), tables, before=check)
     is_cut = len(rows) > most
-    names = ", ".join(f"{name!r}: {python_call(Hint('open_table', {'path': it.path}))}" for name, it in tables.items())
-    python = f"{python_call(Hint('sql', {'query': query})).removesuffix(')')}, {{{names}}})"
+    opened = {name: Hint("open_table", {"path": table.path}) for name, table in tables.items()}
+    python = python_call(Hint("sql", {"query": query, "tables": opened}))
     return Answer(
         text=f"{'More than ' if is_cut else ''}{pluralize(min(len(rows), most), 'row')}.",
         evidence={"table": ", ".join(table.path for table in tables.values()), "python": python},

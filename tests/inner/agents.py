@@ -2,8 +2,7 @@
 
 import tests.inner.storage
 from snapshot_explorer.agents.access import Access, CallLimits
-from snapshot_explorer.agents.answers import OUTPUT_SCHEMA, reply_of
-from snapshot_explorer.agents.calls import answer_of
+from snapshot_explorer.agents.answers import OUTPUT_SCHEMA, answer_of, reply_of
 from snapshot_explorer.agents.tool import VERSION, Answer, ToolSpelling
 from snapshot_explorer.agents.tools import INSTRUCTIONS, TOOLS
 
