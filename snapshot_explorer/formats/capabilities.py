@@ -50,7 +50,7 @@ class CatalogTables(ABC, Generic[OpenedTable]):
         """Return the names of the tables that exist now, as they are typed, sorted. Opens the catalog once."""
 
     @abstractmethod
-    def at_one_instant(self) -> AbstractContextManager[None]:
+    def at_one_instant(self) -> AbstractContextManager[object]:
         """Return a block in which all tables that were opened by this object are read at one state of the catalog."""
 
     @abstractmethod

@@ -25,20 +25,20 @@ from snapshot_explorer.core.records import (
 from snapshot_explorer.core.safe_text import logger_of
 from snapshot_explorer.formats.capabilities import CatalogPath, CatalogTables, MetadataLayout
 from snapshot_explorer.formats.ducklake import features
-from snapshot_explorer.formats.ducklake.changes.row_changes import splits_between
-from snapshot_explorer.formats.ducklake.expiry.maintenance import DuckLakeMaintenance
-from snapshot_explorer.formats.ducklake.frames.commits import commits_frame
-from snapshot_explorer.formats.ducklake.frames.files import changes_frame
-from snapshot_explorer.formats.ducklake.inspect.inspections import INSPECTIONS, inspect_table
-from snapshot_explorer.formats.ducklake.metadata.changes_made import REWRITES
+from snapshot_explorer.formats.ducklake.changes import splits_between
+from snapshot_explorer.formats.ducklake.expiry import DuckLakeMaintenance
+from snapshot_explorer.formats.ducklake.frames import changes_frame, commits_frame
+from snapshot_explorer.formats.ducklake.inspect import INSPECTIONS, inspect_table
 from snapshot_explorer.formats.ducklake.metadata.databases import HEAD_BYTES, CatalogFile, kind_of
-from snapshot_explorer.formats.ducklake.metadata.log import DuckLakeLog, TablePlace
 from snapshot_explorer.formats.ducklake.metadata.names import find_table
 from snapshot_explorer.formats.ducklake.metadata.paths import data_path
 from snapshot_explorer.formats.ducklake.metadata.postgres import PostgresCatalog, postgres_catalog
 from snapshot_explorer.formats.ducklake.metadata.table_metadata import (
     ENDLESS,
+    REWRITES,
+    DuckLakeLog,
     DuckLakeMetadata,
+    TablePlace,
     option,
     read_catalog,
 )
@@ -257,7 +257,7 @@ class DuckLakeCatalog(CatalogTables[DuckLake]):
             _, tables = read_catalog(reader, self.shown)
         return sorted({named.name for named in tables if named.is_live})
 
-    def at_one_instant(self) -> AbstractContextManager[None]:
+    def at_one_instant(self) -> AbstractContextManager[object]:
         return self._file.at_one_instant()
 
     def open(self, name: str | None, relocate: Mapping[str, str]) -> tuple[str, DuckLake]:

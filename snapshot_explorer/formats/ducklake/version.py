@@ -18,14 +18,18 @@ from snapshot_explorer.core.records import (
 )
 from snapshot_explorer.core.single_flight import cached_property
 from snapshot_explorer.formats.capabilities import HealthFacts, without_delete_records
-from snapshot_explorer.formats.ducklake.changes.row_changes import DuckLakeEvents, read_events
-from snapshot_explorer.formats.ducklake.expiry.retention import settings_of
-from snapshot_explorer.formats.ducklake.files.columns import RULES
-from snapshot_explorer.formats.ducklake.frames.files import entries_frame, files_frame, manifest_path, manifests_frame
-from snapshot_explorer.formats.ducklake.inspect.inspections import inspect_version
+from snapshot_explorer.formats.ducklake.changes import DuckLakeEvents, read_events
+from snapshot_explorer.formats.ducklake.expiry import settings_of
+from snapshot_explorer.formats.ducklake.files import RULES
+from snapshot_explorer.formats.ducklake.frames import entries_frame, files_frame, manifest_path, manifests_frame
+from snapshot_explorer.formats.ducklake.inspect import inspect_version
 from snapshot_explorer.formats.ducklake.metadata.data_types import LakeField, arrow_field, type_text, walk
-from snapshot_explorer.formats.ducklake.metadata.log import DuckLakeLog
-from snapshot_explorer.formats.ducklake.metadata.table_metadata import DuckLakeMetadata, live_mask, live_rows
+from snapshot_explorer.formats.ducklake.metadata.table_metadata import (
+    DuckLakeLog,
+    DuckLakeMetadata,
+    live_mask,
+    live_rows,
+)
 from snapshot_explorer.formats.ducklake.scan import planning
 from snapshot_explorer.formats.ducklake.scan.read import HIDDEN, read_split
 from snapshot_explorer.formats.ducklake.scan.statistics import file_bounds, partition_bounds

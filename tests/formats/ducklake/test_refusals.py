@@ -18,7 +18,7 @@ from snapshot_explorer.errors import (
     TableNotFoundError,
     UnsupportedFeatureError,
 )
-from tests.inner.ducklake import LakeField, data_path, databases, values
+from tests.inner.ducklake import LakeField, data_path, databases, files
 
 PARTS = Path(__file__).parents[2] / "data" / "ducklake" / "parts" / "parts.sqlite"
 
@@ -109,18 +109,18 @@ def test_a_newer_duckdb_file_names_the_release_that_reads_it(tmp_path, monkeypat
 
 
 def test_nested_text_is_refused_where_duckdb_does_not_parse_it(catalog, monkeypatch):
-    monkeypatch.setattr(values, "installed_version", lambda _: "1.2.2")
+    monkeypatch.setattr(files, "installed_version", lambda _: "1.2.2")
     field = LakeField(id=1, name="l", type="list", nullable=True, initial_default=None, children=())
 
     with pytest.raises(UnsupportedFeatureError, match=r"nested inlined values.*DuckDB 1\.2\.2 does not parse"):
-        values.cast_texts(pa.array(["[1]"]), field)
+        files.cast_texts(pa.array(["[1]"]), field)
 
 
 def test_inlined_variants_of_sqlite_are_refused():
     field = LakeField(id=1, name="v", type="variant", nullable=True, initial_default=None)
 
     with pytest.raises(UnsupportedFeatureError, match="'v' has inlined variants, which the catalog stores as text"):
-        values.cast_texts(pa.array(["x"]), field)
+        files.cast_texts(pa.array(["x"]), field)
 
 
 def test_a_data_path_of_a_server_needs_a_place():

@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Lock, RLock
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 from urllib.parse import quote
 
 import pyarrow as pa
@@ -33,9 +33,6 @@ from snapshot_explorer.formats.ducklake.metadata.data_types import LakeField, qu
 from snapshot_explorer.formats.ducklake.metadata.schemas import INLINED, OLD_NAMES, TABLES
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.storage import Storage
-
-if TYPE_CHECKING:
-    import duckdb
 
 Kept = TypeVar("Kept")
 
@@ -54,6 +51,16 @@ _LARGE = frozenset(("file_column_stats",))
 """Tables that are read for one column of one table at a time: as a whole they may not fit."""
 BYTES = frozenset(("blob", "geometry"))
 """Types of which every database stores the bytes."""
+_DUCKDB_COLUMNS = """
+    SELECT c.table_name, c.column_name, c.data_type FROM duckdb_columns() c JOIN duckdb_tables() t USING (table_oid)
+    WHERE t.schema_name = 'main' AND c.schema_name = 'main' AND t.database_name = current_database()
+    AND c.database_name = current_database() ORDER BY c.table_oid, c.column_index
+"""
+_SQLITE_COLUMNS = """
+    SELECT m.name, c.name, c.type FROM sqlite_master m, pragma_table_info(m.name) c
+    WHERE m.type = 'table' AND upper(m.sql) NOT LIKE 'CREATE VIRTUAL%' ORDER BY m.name, c.cid
+"""
+"""The columns of base tables in order, with their types: of a view nothing is read."""
 
 
 class CatalogReader(ABC):
@@ -66,6 +73,7 @@ class CatalogReader(ABC):
 
     def __init__(
         self,
+        connection: Any,
         listed: Sequence[Sequence[str]],
         shown: str,
         size_bytes: int,
@@ -75,16 +83,17 @@ class CatalogReader(ABC):
         """Bind to a database, if it is a catalog.
 
         Args:
-            listed: The columns of its base tables, pairs in order.
+            connection: A connection in a transaction.
+            listed: The columns of its base tables in order: the table, the name, and the type in the database.
             translating: Returns a block in which errors of the database are raised as errors of this package.
         """
-        self._shown, self._size_bytes, self._limits = shown, size_bytes, limits
+        self._connection, self._shown, self._size_bytes, self._limits = connection, shown, size_bytes, limits
         self._translating = translating
         self._lock = RLock()
         self._kept: dict[str, Any] = {}
-        self._columns: dict[str, list[str]] = {}
-        for table, column in listed:
-            self._columns.setdefault(table, []).append(column)
+        self._columns: dict[str, dict[str, str]] = {}
+        for table, column, dtype in listed:
+            self._columns.setdefault(table, {})[column] = dtype
         if not {"ducklake_metadata", "ducklake_snapshot"} <= self._columns.keys():
             raise TableNotFoundError(
                 f"{shown} is a database, but no DuckLake catalog: it has no tables ducklake_metadata, "
@@ -137,18 +146,19 @@ class CatalogReader(ABC):
 
         The user's columns are found by position. A value that the catalog stores as text is text.
         """
-        names = self._columns.get(table)
-        if names is None:
+        columns = self._columns.get(table)
+        if columns is None:
             return None
-        if len(names) != len(fields) + len(INLINED):
+        if len(columns) != len(fields) + len(INLINED):
             raise CorruptTableError(
-                f"The inlined table {table} of the catalog {self._shown} has {len(names)} columns, and the table had "
+                f"The inlined table {table} of the catalog {self._shown} has {len(columns)} columns, and the table had "
                 f"{len(fields)} at its schema version, after three columns of its own. The catalog is damaged; compare "
                 "it with a copy."
             )
-        expressions = [(quoted(name), item) for name, item in zip(names, INLINED, strict=False)]
-        for index, (name, item) in enumerate(zip(names[len(INLINED) :], fields, strict=True)):
-            expression, dtype = self._inlined_value(table, name, item)
+        expressions = [(quoted(name), item) for name, item in zip(columns, INLINED, strict=False)]
+        own = list(columns.items())[len(INLINED) :]
+        for index, ((name, stored), item) in enumerate(zip(own, fields, strict=True)):
+            expression, dtype = self._inlined_value(quoted(name), stored, item)
             expressions.append((expression, pa.field(str(index), dtype)))
         return self._checked(table, quoted(table), [], expressions)
 
@@ -170,22 +180,17 @@ class CatalogReader(ABC):
         """Return the results of a query under the names of the fields, in their types unless these are null."""
 
     @abstractmethod
-    def _inlined_value(self, table: str, name: str, item: LakeField) -> tuple[str, pa.DataType]:
-        """Return the expression of an inlined column, and its Arrow type; null for the type of the query's result."""
+    def _inlined_value(self, name: str, stored: str, item: LakeField) -> tuple[str, pa.DataType]:
+        """Return the expression of an inlined column, and its Arrow type; null for the type of the query's result.
+
+        Args:
+            name: The column, quoted.
+            stored: Its type in the database.
+        """
 
 
 class _DuckDBReader(CatalogReader):
     has_native_values = True
-
-    def __init__(self, connection: "duckdb.DuckDBPyConnection", shown: str, size_bytes: int, limits: Limits) -> None:
-        self._connection = connection
-        connection.execute("BEGIN TRANSACTION READ ONLY")
-        listed = connection.execute(
-            "SELECT c.table_name, c.column_name FROM duckdb_columns() c JOIN duckdb_tables() t USING (table_oid) "
-            "WHERE t.schema_name = 'main' AND c.schema_name = 'main' AND t.database_name = current_database() "
-            "AND c.database_name = current_database() ORDER BY c.table_oid, c.column_index"
-        ).fetchall()
-        super().__init__(listed, shown, size_bytes, limits, partial(_duckdb_errors, shown, size_bytes, limits))
 
     def _select(self, expressions: Sequence[tuple[str, pa.Field]], source: str, values: Sequence[int]) -> pa.Table:
         columns = ", ".join(f"{text} AS {quoted(item.name)}" for text, item in expressions)
@@ -198,18 +203,22 @@ class _DuckDBReader(CatalogReader):
             }
         )
 
-    def _inlined_value(self, table: str, name: str, item: LakeField) -> tuple[str, pa.DataType]:  # noqa: ARG002 - of other databases
-        is_stored = root_of(item.type) in ("variant", "geometry")
-        return quoted(name) if is_stored else f"CAST({quoted(name)} AS {sql_type(item)})", pa.null()
+    def _inlined_value(self, name: str, stored: str, item: LakeField) -> tuple[str, pa.DataType]:  # noqa: ARG002 - of others
+        is_cast = root_of(item.type) not in ("variant", "geometry")
+        return f"CAST({name} AS {sql_type(item)})" if is_cast else name, pa.null()
 
 
 class RowReader(CatalogReader):
     """A catalog whose driver returns rows of Python's values."""
 
     has_native_values = False
+    placeholder: ClassVar[str] = "?"
 
     def _select(self, expressions: Sequence[tuple[str, pa.Field]], source: str, values: Sequence[int]) -> pa.Table:
-        rows = self._rows(f"SELECT {', '.join(text for text, _ in expressions)} FROM {source}", values)  # noqa: S608 - known names, quoted
+        query = f"SELECT {', '.join(text for text, _ in expressions)} FROM {source}"  # noqa: S608 - known names, quoted
+        # Without values psycopg does not look for placeholders, which names of columns may contain.
+        bound = [query.replace("?", self.placeholder), list(values)] if values else [query]
+        rows = self._connection.execute(*bound).fetchall()
         columns = zip(*rows, strict=True) if rows else [()] * len(expressions)
         try:
             return pa.table(
@@ -221,30 +230,12 @@ class RowReader(CatalogReader):
                 "it with a copy."
             ) from error
 
-    @abstractmethod
-    def _rows(self, query: str, values: Sequence[int]) -> Sequence[Sequence[object]]:
-        """Return the rows of a query."""
-
 
 class _SQLiteReader(RowReader):
-    def __init__(self, connection: sqlite3.Connection, shown: str, size_bytes: int, limits: Limits) -> None:
-        self._connection = connection
-        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, min(limits.value_bytes, 2**31 - 1))
-        for statement in ("PRAGMA trusted_schema = off", "PRAGMA query_only = on", "BEGIN"):
-            connection.execute(statement)
-        listed = connection.execute(
-            "SELECT m.name, c.name FROM sqlite_master m, pragma_table_info(m.name) c "
-            "WHERE m.type = 'table' AND upper(m.sql) NOT LIKE 'CREATE VIRTUAL%' ORDER BY m.name, c.cid"
-        ).fetchall()
-        super().__init__(listed, shown, size_bytes, limits, partial(_sqlite_errors, shown))
-
-    def _rows(self, query: str, values: Sequence[int]) -> Sequence[Sequence[object]]:
-        return self._connection.execute(query, list(values)).fetchall()
-
-    def _inlined_value(self, table: str, name: str, item: LakeField) -> tuple[str, pa.DataType]:  # noqa: ARG002 - of other databases
+    def _inlined_value(self, name: str, stored: str, item: LakeField) -> tuple[str, pa.DataType]:  # noqa: ARG002 - of others
         if item.type in _INTEGERS:
-            return quoted(name), pa.int64()
-        return quoted(name), pa.binary() if root_of(item.type) in BYTES else pa.string()
+            return name, pa.int64()
+        return name, pa.binary() if root_of(item.type) in BYTES else pa.string()
 
 
 def _array(values: Sequence[Any], dtype: pa.DataType) -> pa.Array:
@@ -261,69 +252,57 @@ def _array(values: Sequence[Any], dtype: pa.DataType) -> pa.Array:
     return pa.array(values if convert is None else [None if v is None else convert(v) for v in values], dtype)
 
 
-class _Sharing:
+class _SharedReader:
     """The open catalog that the readers of several tables share, while there are any."""
 
     def __init__(self) -> None:
-        self._lock = Lock()
-        self._users = 0
-        self._stack = ExitStack()
-        self._reader: CatalogReader | None = None
+        self.lock, self.users, self.stack = Lock(), 0, ExitStack()
+        self.reader: CatalogReader | None = None
 
-    def __reduce__(self) -> tuple[type["_Sharing"], tuple[()]]:
-        return _Sharing, ()
-
-    @contextmanager
-    def joined(
-        self, opened: Callable[[], AbstractContextManager[CatalogReader]], *, begin: bool
-    ) -> Iterator[CatalogReader | None]:
-        """Return a block with the shared catalog; with None if it is not shared.
-
-        Args:
-            opened: Opens the catalog.
-            begin: Whether to open and share it, if it is not shared.
-        """
-        with self._lock:
-            if begin and not self._users:
-                self._reader = self._stack.enter_context(opened())
-                self._reader.is_shared = True
-            reader = self._reader
-            self._users += reader is not None
-        try:
-            yield reader
-        finally:
-            with self._lock:
-                self._users -= reader is not None
-                if reader is not None and not self._users:
-                    self._reader = None
-                    self._stack.close()
+    def __reduce__(self) -> tuple[type["_SharedReader"], tuple[()]]:
+        return _SharedReader, ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Catalog(ABC):
     """A catalog. Opens it anew for each question, or once for many tables."""
 
-    sharing: _Sharing = field(default_factory=_Sharing, repr=False, compare=False)
+    shared: _SharedReader = field(default_factory=_SharedReader, repr=False, compare=False)
 
     @abstractmethod
     def opened(self) -> AbstractContextManager[CatalogReader]:
         """Return a block with the catalog, opened in one read transaction."""
 
     @contextmanager
-    def reading(self) -> Iterator[CatalogReader]:
-        """Open the catalog in one read transaction, which all tables share within `at_one_instant`."""
-        with self.sharing.joined(self.opened, begin=False) as shared:
-            if shared is not None:
-                yield shared
-                return
-        with self.opened() as reader:
-            yield reader
+    def reading(self, *, begin: bool = False) -> Iterator[CatalogReader]:
+        """Open the catalog in one read transaction, which all tables share within `at_one_instant`.
 
-    @contextmanager
-    def at_one_instant(self) -> Iterator[None]:
+        Args:
+            begin: Whether to share the transaction from now on.
+        """
+        shared = self.shared
+        with shared.lock:
+            if begin and shared.reader is None:
+                shared.reader = shared.stack.enter_context(self.opened())
+                shared.reader.is_shared = True
+            known = shared.reader
+            shared.users += known is not None
+        if known is None:
+            with self.opened() as reader:
+                yield reader
+            return
+        try:
+            yield known
+        finally:
+            with shared.lock:
+                shared.users -= 1
+                if not shared.users:
+                    shared.reader = None
+                    shared.stack.close()
+
+    def at_one_instant(self) -> AbstractContextManager[object]:
         """Return a block in which all tables are read in one transaction. It keeps the rows about all of them."""
-        with self.sharing.joined(self.opened, begin=True):
-            yield
+        return self.reading(begin=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -406,7 +385,11 @@ def _open_sqlite(address: Path, shown: str, size_bytes: int, limits: Limits) -> 
             uri, uri=True, timeout=_BUSY_SECONDS, check_same_thread=False, isolation_level=None
         )
         with closing(connection):
-            yield _SQLiteReader(connection, shown, size_bytes, limits)
+            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, min(limits.value_bytes, 2**31 - 1))
+            for statement in ("PRAGMA trusted_schema = off", "PRAGMA query_only = on", "BEGIN"):
+                connection.execute(statement)
+            listed = connection.execute(_SQLITE_COLUMNS).fetchall()
+            yield _SQLiteReader(connection, listed, shown, size_bytes, limits, partial(_sqlite_errors, shown))
 
 
 @contextmanager
@@ -436,11 +419,11 @@ def _open_duckdb(address: Path, shown: str, size_bytes: int, limits: Limits) -> 
         "lock_configuration": "true",
         "memory_limit": f"{limits.most_whole_bytes() >> 20}MiB",
     }
-    with (
-        _duckdb_errors(shown, size_bytes, limits),
-        closing(duckdb.connect(str(address), read_only=True, config=configuration)) as connection,
-    ):
-        yield _DuckDBReader(connection, shown, size_bytes, limits)
+    errors = partial(_duckdb_errors, shown, size_bytes, limits)
+    with errors(), closing(duckdb.connect(str(address), read_only=True, config=configuration)) as connection:
+        connection.execute("BEGIN TRANSACTION READ ONLY")
+        listed = connection.execute(_DUCKDB_COLUMNS).fetchall()
+        yield _DuckDBReader(connection, listed, shown, size_bytes, limits, errors)
 
 
 @contextmanager

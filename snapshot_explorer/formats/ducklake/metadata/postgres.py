@@ -6,11 +6,10 @@ Source: reference, "PostgreSQL".
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 import pyarrow as pa
@@ -40,21 +39,10 @@ _BASE_TABLES = """
 
 
 class _PostgresReader(RowReader):
-    def __init__(self, connection: Any, schema: str, shown: str, limits: Limits) -> None:
-        self._connection = connection
-        listed = connection.execute(_BASE_TABLES, [schema]).fetchall()
-        self._types = {(table, column): dtype for table, column, dtype in listed}
-        connection.execute("SELECT set_config('search_path', %s, true)", [quoted(schema)])
-        super().__init__([row[:2] for row in listed], shown, _SIZE, limits, partial(_errors, shown))
+    placeholder = "%s"
 
-    def _rows(self, query: str, values: Sequence[int]) -> Sequence[Sequence[object]]:
-        # Without values psycopg does not look for placeholders, which names of columns may contain.
-        bound = query.replace("?", "%s") if values else query
-        rows: Sequence[Sequence[object]] = self._connection.execute(bound, list(values) or None).fetchall()
-        return rows
-
-    def _inlined_value(self, table: str, name: str, item: LakeField) -> tuple[str, pa.DataType]:
-        expression = quoted(name) if self._types.get((table, name)) == "bytea" else f"{quoted(name)}::text"
+    def _inlined_value(self, name: str, stored: str, item: LakeField) -> tuple[str, pa.DataType]:
+        expression = name if stored == "bytea" else f"{name}::text"
         return expression, pa.binary() if root_of(item.type) in BYTES else pa.string()
 
 
@@ -103,7 +91,10 @@ class PostgresCatalog(Catalog):
         ):
             connection.read_only = True
             connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
-            yield _PostgresReader(connection, self.schema, self.shown, self.limits)
+            listed = connection.execute(_BASE_TABLES, [self.schema]).fetchall()
+            connection.execute("SELECT set_config('search_path', %s, true)", [quoted(self.schema)])
+            errors = partial(_errors, self.shown)
+            yield _PostgresReader(connection, listed, self.shown, _SIZE, self.limits, errors)
 
 
 @contextmanager

@@ -1,14 +1,18 @@
-"""`DuckLakeMetadata`: the rows of a catalog about one table, read in one transaction.
+"""`DuckLakeMetadata`: the rows of a catalog about one table, read in one transaction, again after a commit.
 
 Nearly every row has the snapshots between which it lives, so the state at any snapshot is a filter.
 
-Source: DuckLake specification 1.0, "Queries"; reference, "The lake in one page", "Inlined data".
+Source: DuckLake specification 1.0, "Queries", "ducklake_snapshot_changes"; reference, "The lake in one page", "Inlined
+data", "changes_made".
 """
 
 import functools
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -17,16 +21,19 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.chunks import single_chunk
-from snapshot_explorer.core.errors import CorruptTableError, TableNotFoundError
+from snapshot_explorer.core.errors import CorruptTableError, SnapshotNotFoundError, TableNotFoundError
+from snapshot_explorer.core.records import Kind
 from snapshot_explorer.core.single_flight import cached_property
 from snapshot_explorer.formats.ducklake import features
-from snapshot_explorer.formats.ducklake.metadata.changes_made import words_about
 from snapshot_explorer.formats.ducklake.metadata.data_types import LakeField, fields_of
-from snapshot_explorer.formats.ducklake.metadata.databases import CatalogReader
+from snapshot_explorer.formats.ducklake.metadata.databases import CatalogFile, CatalogReader
 from snapshot_explorer.formats.ducklake.metadata.names import NamedTable, named_tables
-from snapshot_explorer.formats.ducklake.metadata.paths import located, table_folders
+from snapshot_explorer.formats.ducklake.metadata.paths import DataPath, located, table_folders
+from snapshot_explorer.formats.ducklake.metadata.postgres import PostgresCatalog
 from snapshot_explorer.formats.ducklake.metadata.schemas import FORMAT_VERSIONS
 from snapshot_explorer.formats.features import refusal
+from snapshot_explorer.formats.missing_versions import absent_version_error
+from snapshot_explorer.storage import Storage
 
 Ints = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -377,3 +384,145 @@ def _check(metadata: DuckLakeMetadata) -> None:
                 f"The catalog {metadata.catalog} has a data file of {metadata.name} without a number of rows and bytes."
                 " It is damaged; compare it with a copy."
             )
+
+
+_CHANGE = re.compile(r'\s*(\w+):((?:"(?:[^"]|"")*"|[^",])*)(?:,|$)')
+_MAX_CHANGES = 10_000
+INSERTS = frozenset(("inserted_into_table", "inlined_insert"))
+DELETES = frozenset(("deleted_from_table", "inlined_delete"))
+FLUSHES = frozenset(("inline_flush", "flushed_inlined"))
+COMPACTIONS = frozenset(("merge_adjacent", "rewrite_delete", "compacted_table"))
+REWRITES = COMPACTIONS | FLUSHES
+"""Words of commits that may change which files earlier versions have."""
+
+
+@lru_cache(maxsize=128)  # all tables of a lake ask for the same
+def parse_changes(text: str | None) -> Sequence[tuple[str, str]]:
+    """Return the words and values of changes_made, in order: values are ids, or quoted names."""
+    return [(match[1], match[2].strip()) for match in islice(_CHANGE.finditer(text or ""), _MAX_CHANGES)]
+
+
+def words_about(text: str, table_id: int) -> list[str]:
+    """Return the words of changes_made about a table, in order. The creation of a table has its name, not its id."""
+    return [word for word, value in parse_changes(text) if value == str(table_id)]
+
+
+def kind_of(words: Sequence[str], *, creates: bool, alters: bool) -> Kind:
+    """Return the kind of a commit.
+
+    Args:
+        words: The words about the table.
+        creates: Whether the commit created the table.
+        alters: Whether it changed more than comments, where it alters the table.
+    """
+    known = frozenset(words)
+    if known & FLUSHES:
+        return "maintenance"  # what was deleted before it is part of the flush
+    if known & COMPACTIONS:
+        return "compact"
+    inserts, deletes = bool(known & INSERTS), bool(known & DELETES)
+    if inserts and deletes:
+        return "update"
+    if deletes:
+        return "delete"
+    if inserts or creates:
+        return "append"
+    return "schema" if "altered_table" in known and alters else "other"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TablePlace:
+    """Where a table is: its catalog, its number there, and its data. Picklable."""
+
+    file: CatalogFile | PostgresCatalog
+    table_id: int
+    data: DataPath
+    relocate: Mapping[str, str]
+    """The new path of each recorded folder that was moved."""
+
+    def read(self, reader: CatalogReader, storage: Storage) -> DuckLakeMetadata:
+        """Return the rows of the catalog about the table, whose data are in a storage."""
+        return read_metadata(reader, self.table_id, self.file.shown, storage.root, self.relocate)
+
+
+class DuckLakeLog:
+    """The metadata of a table, as of the last look at its catalog. Safe to use from several threads, and picklable."""
+
+    def __init__(self, storage: Storage, place: TablePlace, opened: DuckLakeMetadata | None = None) -> None:
+        """Bind to a table. Reads nothing.
+
+        Args:
+            opened: Its metadata, if that was just read. The first refresh returns it.
+        """
+        self.storage = storage
+        self.place = place
+        self._known = self._opened = opened
+
+    def __reduce__(self) -> tuple[type["DuckLakeLog"], tuple[Storage, TablePlace]]:
+        return DuckLakeLog, (self.storage, self.place)
+
+    def refresh(self) -> DuckLakeMetadata:
+        """Return the current metadata: opens the catalog once, and reads the rows only if something was committed.
+
+        Options change without a commit.
+        """
+        opened, self._opened = self._opened, None
+        if opened is not None:
+            return opened
+        known = self._known
+        with self.reading() as reader:
+            if (
+                known is None
+                or not reader.read("snapshot").sort_by("snapshot_id").equals(known.rows["snapshot"])
+                or not reader.read("metadata").equals(known.rows["metadata"])
+            ):
+                known = self.place.read(reader, self.storage)
+        self._known = known
+        return known
+
+    @contextmanager
+    def reading(self) -> Iterator[CatalogReader]:
+        """Open the catalog, in one transaction.
+
+        Raises:
+            TableNotFoundError: It was replaced by another one since it was read.
+        """
+        with self.place.file.reading() as reader:
+            if self._known is not None and not self._known.is_of(reader):
+                raise TableNotFoundError(
+                    f"The catalog {self.place.file.shown} was replaced: it is not the one in which {self._known.name} "
+                    "was opened. Versions that were loaded before remain; to read the new catalog, open the table "
+                    "again."
+                )
+            yield reader
+
+    def current(self) -> DuckLakeMetadata:
+        """Return the metadata that was read last; reads it the first time."""
+        return self._known or self.refresh()
+
+    def having(self, snapshot: int) -> DuckLakeMetadata:
+        """Return metadata in which a snapshot exists and the table is there.
+
+        Raises:
+            SnapshotNotFoundError: The snapshot has expired, or the table was created later or dropped before.
+        """
+        known = self.current()
+        if known.version_at(snapshot) is None:
+            known = self.refresh()
+        if known.version_at(snapshot) is None:
+            raise _absence(known, snapshot)
+        return known
+
+
+def _absence(metadata: DuckLakeMetadata, snapshot: int) -> SnapshotNotFoundError:
+    """Return the error for a snapshot at which the table cannot be read, with the reason and the nearest ones."""
+    existing = metadata.snapshot_ids
+    state: str | None = None
+    if len(existing) and existing[0] <= snapshot <= existing[-1] and snapshot not in existing:
+        index = int(np.searchsorted(existing, snapshot))
+        state = f"has expired: the catalog has snapshots {existing[index - 1]} and {existing[index]} beside it"
+    elif snapshot < metadata.begin:
+        state = f"is before {metadata.name}, which was created at {metadata.begin}"
+    elif metadata.end <= snapshot <= existing[-1] and metadata.end != ENDLESS:
+        state = f"is after {metadata.name}, which was dropped at {metadata.end}"
+    return absent_version_error(metadata.name, snapshot, metadata.versions.tolist(), state)

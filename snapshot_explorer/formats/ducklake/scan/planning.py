@@ -17,14 +17,13 @@ from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.core.records import Predicate, ReadPlan, Split
 from snapshot_explorer.core.safe_text import logger_of
 from snapshot_explorer.formats.ducklake import features
-from snapshot_explorer.formats.ducklake.files.columns import MappedName
-from snapshot_explorer.formats.ducklake.files.deletes import DELETE_FORMATS, DeleteFile
-from snapshot_explorer.formats.ducklake.metadata.changes_made import FLUSHES
+from snapshot_explorer.formats.ducklake.files import DELETE_FORMATS, DeleteFile, MappedName
 from snapshot_explorer.formats.ducklake.metadata.data_types import LakeField, arrow_type
-from snapshot_explorer.formats.ducklake.metadata.log import DuckLakeLog
 from snapshot_explorer.formats.ducklake.metadata.paths import readable_paths
 from snapshot_explorer.formats.ducklake.metadata.table_metadata import (
     ENDLESS,
+    FLUSHES,
+    DuckLakeLog,
     DuckLakeMetadata,
     InlinedTable,
     Ints,

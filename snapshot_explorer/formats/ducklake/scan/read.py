@@ -17,9 +17,14 @@ from snapshot_explorer.formats.corrupt_files import (
     column_named_in_errors,
     named_in_errors,
 )
-from snapshot_explorer.formats.ducklake.files.columns import RULES, columns_like, file_columns, partition_constants
-from snapshot_explorer.formats.ducklake.files.deletes import deleted_positions
-from snapshot_explorer.formats.ducklake.files.values import cast_texts
+from snapshot_explorer.formats.ducklake.files import (
+    RULES,
+    cast_texts,
+    columns_like,
+    deleted_positions,
+    file_columns,
+    partition_constants,
+)
 from snapshot_explorer.formats.ducklake.metadata.data_types import LakeField, arrow_field, type_text
 from snapshot_explorer.formats.ducklake.metadata.paths import absent_data_error
 from snapshot_explorer.formats.ducklake.metadata.table_metadata import InlinedTable

@@ -15,10 +15,9 @@ from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.core.errors import UnsupportedFeatureError
 from snapshot_explorer.core.records import Bounds
-from snapshot_explorer.formats.ducklake.files.values import cast_texts, conform_leaf
+from snapshot_explorer.formats.ducklake.files import cast_texts, conform_leaf
 from snapshot_explorer.formats.ducklake.metadata.data_types import NESTED, LakeField, arrow_type, root_of
-from snapshot_explorer.formats.ducklake.metadata.log import DuckLakeLog
-from snapshot_explorer.formats.ducklake.metadata.table_metadata import DuckLakeMetadata, Ints, numbers
+from snapshot_explorer.formats.ducklake.metadata.table_metadata import DuckLakeLog, DuckLakeMetadata, Ints, numbers
 from snapshot_explorer.formats.statistics import bounds_from
 
 _WITHOUT_BOUNDS = frozenset(

@@ -8,8 +8,12 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from snapshot_explorer.core.records import Inspection
-from snapshot_explorer.formats.ducklake.metadata.log import DuckLakeLog
-from snapshot_explorer.formats.ducklake.metadata.table_metadata import DuckLakeMetadata, live_mask, live_rows
+from snapshot_explorer.formats.ducklake.metadata.table_metadata import (
+    DuckLakeLog,
+    DuckLakeMetadata,
+    live_mask,
+    live_rows,
+)
 from snapshot_explorer.formats.interface import unknown_inspection
 
 INSPECTIONS = (

@@ -1,21 +1,30 @@
-"""Values of data files and of the catalog, cast to the types of a table's columns.
+"""Data files and delete files: the ids of columns, values in the types of the table, and deleted positions.
 
-Source: DuckLake specification 1.0, "Data Types"; reference, "Types", "Inlined data".
+The columns of a data file have their field ids stored in the file, by name, or by position.
+
+Source: DuckLake specification 1.0, "Data Types", "Field Identifiers", "Name Mapping", "ducklake_delete_file";
+reference, "Types", "Inlined data", "Columns and their evolution", "Deletes".
 """
 
 import re
 import struct
-from collections.abc import Callable, Mapping
-from functools import lru_cache
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
 from typing import Any
+from urllib.parse import unquote
 from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.arrow.nesting import TEXTS, plain
+from snapshot_explorer.arrow.corruption import CorruptBytesError
+from snapshot_explorer.arrow.nesting import TEXTS, parts_of, plain
+from snapshot_explorer.arrow.roaring import NOTHING, Positions
+from snapshot_explorer.core.errors import CorruptTableError
 from snapshot_explorer.core.old_libraries import installed_version, is_older
+from snapshot_explorer.formats.corrupt_files import named_in_errors
 from snapshot_explorer.formats.ducklake import features
 from snapshot_explorer.formats.ducklake.metadata.data_types import (
     INTEGERS,
@@ -29,9 +38,13 @@ from snapshot_explorer.formats.ducklake.metadata.data_types import (
     type_text,
     walk,
 )
+from snapshot_explorer.formats.ducklake.metadata.paths import absent_data_error
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.files import variant_columns
-from snapshot_explorer.formats.files.field_columns import other_type
+from snapshot_explorer.formats.files.field_columns import FieldRules, FileField, file_field, has_id, other_type
+from snapshot_explorer.formats.files.parquet_file import open_parquet
+from snapshot_explorer.formats.files.vector_blobs import checked_body, positions_of
+from snapshot_explorer.storage import Storage
 
 _INTEGERS = (pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64())
 _STRINGS = (pa.string(), pa.large_string(), pa.string_view())
@@ -203,3 +216,167 @@ def default_value(field: LakeField) -> pa.Scalar:
     if field.initial_default is None or field.type in ("variant", "unknown"):
         return pa.scalar(None, target)
     return conform_leaf(cast_texts(pa.array([field.initial_default]), field), field)[0]
+
+
+RULES: FieldRules[LakeField] = FieldRules(
+    arrow_type=arrow_type,
+    type_text=type_text,
+    parts=lambda field: field.children,
+    convert=conform_leaf,
+    default=default_value,
+    readers="DuckDB's own extension",
+)
+_HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MappedName:
+    """An entry of a name mapping: a field of a file without ids, and the id of the column that it is."""
+
+    name: str
+    id: int | None
+    is_partition: bool
+    """Whether the value is in the path of the file, not in the file."""
+    children: tuple["MappedName", ...] = ()
+
+
+def file_columns(
+    schema: pa.Schema, mapping: tuple[MappedName, ...] | None, positions: Sequence[LakeField]
+) -> tuple[FileField, ...]:
+    """Return the columns of a data file with their ids: stored, by name, or by position where there are none.
+
+    Args:
+        mapping: The name mapping of the file; None without one.
+        positions: The columns of the table in order, for files without ids and mapping.
+    """
+    if mapping is not None:
+        return tuple(_with_names(column, mapping) for column in schema)
+    columns = tuple(map(file_field, schema))
+    if any(map(has_id, columns)):
+        return columns
+    return tuple(_by_position(column, item) for column, item in zip(columns, positions, strict=False))
+
+
+def _by_position(column: FileField, item: LakeField) -> FileField:
+    children = tuple(_by_position(child, part) for child, part in zip(column.children, item.children, strict=False))
+    return replace(column, id=item.id, children=children)
+
+
+def _with_names(column: pa.Field, mapping: Sequence[MappedName]) -> FileField:
+    """Return a column with the ids of a mapping. Names compare exactly first, then without case."""
+    names = [(item.name, item) for item in mapping if not item.is_partition]
+    folded = {name.lower(): item for name, item in reversed(names)}
+    return _mapped(column, dict(reversed(names)).get(column.name) or folded.get(column.name.lower()))
+
+
+def _mapped(column: pa.Field, mapped: MappedName | None) -> FileField:
+    parts, below = parts_of(column.type), () if mapped is None else mapped.children
+    if pa.types.is_struct(column.type):
+        children = tuple(_with_names(part, below) for part in parts)
+    elif len(below) == len(parts):  # a list, or a map, whose mapping has keys first
+        ordered = sorted(below, key=lambda item: item.name.lower() == "value") if len(parts) > 1 else below
+        children = tuple(map(_mapped, parts, ordered))
+    else:
+        children = tuple(_mapped(part, None) for part in parts)
+    own = None if mapped is None else mapped.id
+    return FileField(id=own, name=column.name, type=column.type, children=children)
+
+
+def partition_constants(
+    path: str, mapping: tuple[MappedName, ...] | None, fields: Sequence[LakeField]
+) -> dict[int, pa.Scalar]:
+    """Return the values of columns that an added file has in its path, by column id.
+
+    Source: reference, "Added files and name mapping".
+    """
+    by_id = {item.id: item for item in fields}
+    folders = dict(part.split("=", 1) for part in path.split("/")[:-1] if "=" in part)
+    folded = {name.lower(): text for name, text in folders.items()}
+    result = {}
+    for mapped in mapping or ():
+        item = by_id.get(mapped.id or 0)
+        if not mapped.is_partition or item is None:
+            continue
+        text = folders.get(mapped.name, folded.get(mapped.name.lower()))
+        if text is None:
+            raise CorruptTableError(
+                f"The data file {path} has the column {mapped.name!r} in its path by its mapping, but the path has no "
+                f"folder {mapped.name}=. The catalog is damaged; compare it with a copy."
+            )
+        value = None if text == _HIVE_NULL else unquote(text)
+        result[item.id] = conform_leaf(cast_texts(pa.array([value], pa.string()), item), item)[0]
+    return result
+
+
+def columns_like(item: LakeField, name: str) -> FileField:
+    """Return the column of values that have the parts of a field, in its order, under any names."""
+    children = tuple(columns_like(child, child.name) for child in item.children)
+    return FileField(id=item.id, name=name, type=pa.null(), children=children)
+
+
+_MAX_POSITION = 1 << 62
+_SNAPSHOTS = "_ducklake_internal_snapshot_id"
+DELETE_FORMATS = ("parquet", "puffin")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteFile:
+    """A delete file of one data file. Picklable."""
+
+    path: str
+    """Its path for `Storage`."""
+    format: str
+    size_bytes: int | None
+    up_to: int | None
+    """The last snapshot whose deletes count, if the file may contain later ones; None if all count."""
+
+
+def deleted_positions(
+    storage: Storage, files: Sequence[DeleteFile], inlined: Sequence[int], rows: int, path: str
+) -> Positions:
+    """Return the positions of the deleted rows of a data file, ascending: the union of all its deletes.
+
+    Args:
+        inlined: Positions of inlined deletes.
+        rows: The number of rows of the data file.
+        path: The data file, for messages.
+
+    Raises:
+        CorruptTableError: A delete file is missing or damaged, or a position is outside of the data file.
+    """
+    parts = [read_delete_file(storage, file) for file in files]
+    if inlined:
+        parts.append(np.asarray(inlined, np.int64))
+    if not parts:
+        return NOTHING
+    result = np.unique(np.concatenate(parts))
+    if len(result) and not 0 <= result[0] <= result[-1] < rows:
+        raise CorruptTableError(
+            f"The deletes of the data file {path} name the position {result[-1] if result[0] >= 0 else result[0]}, and "
+            f"it has {rows} rows. The catalog or a delete file is damaged; compare them with a copy."
+        )
+    return result
+
+
+def read_delete_file(storage: Storage, file: DeleteFile) -> Positions:
+    """Return the positions in a delete file that count."""
+    missing = partial(absent_data_error, storage, f"The delete file {file.path}")
+    with named_in_errors(file.path, file.format, missing):
+        if file.format == "puffin":
+            # A bare blob, not in a Puffin file.
+            return positions_of(checked_body(storage.read(file.path, size_bytes=file.size_bytes)), _MAX_POSITION)
+        with storage.open(file.path, size_bytes=file.size_bytes) as source:
+            parquet = open_parquet(source)
+            names = parquet.reader.schema_arrow.names
+            if "pos" not in names:
+                raise CorruptBytesError("it has no column pos")
+            chosen = ["pos", _SNAPSHOTS] if _SNAPSHOTS in names and file.up_to is not None else ["pos"]
+            groups = range(parquet.reader.metadata.num_row_groups)
+            rows = pa.Table.from_batches(
+                parquet.batches(chosen, groups, parquet.reader.metadata.num_rows),
+                pa.schema([parquet.reader.schema_arrow.field(name) for name in chosen]),
+            )
+    positions = np.asarray(rows.column("pos").cast(pa.int64()).to_numpy(), np.int64)
+    if len(chosen) > 1:
+        positions = positions[np.asarray(rows.column(_SNAPSHOTS).to_numpy()) <= file.up_to]
+    return positions

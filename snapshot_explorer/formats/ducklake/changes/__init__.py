@@ -1,1 +1,0 @@
-"""Rows that DuckLake commits changed, by their row ids."""

@@ -1,1 +1,0 @@
-"""The files that expiring snapshots would free, scheduled files, files that exist."""

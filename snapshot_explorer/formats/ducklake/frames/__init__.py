@@ -1,1 +1,0 @@
-"""Frames of a DuckLake table, from the rows of its catalog."""

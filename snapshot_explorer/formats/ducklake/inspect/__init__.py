@@ -1,1 +1,0 @@
-"""Metadata tables of a DuckLake table."""
