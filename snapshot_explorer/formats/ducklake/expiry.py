@@ -94,11 +94,11 @@ class DuckLakeMaintenance(Maintenance):
 
         A catalog that shares its data path with another one does not name the files of that one.
         """
-        place, root = self.log.place, self.log.storage.root
+        relocate, root = self.log.relocate, self.log.storage.root
         with self.log.reading() as reader:
             folders = table_folders(reader.read("schema"), reader.read("table"))
             tables = ("data_file", "delete_file", "files_scheduled_for_deletion")
-            paths = [located(reader.read(name), folders, place.relocate, root).to_pylist() for name in tables]
+            paths = [located(reader.read(name), folders, relocate, root).to_pylist() for name in tables]
         others = [path for path in listed.to_pylist() if not path.endswith(_SEARCHED)]
         named = [*(path for of_table in paths for path in of_table), *others]
         return NamedFiles(paths=pa.array(named, pa.string()), notes=(_NOTE,))

@@ -71,11 +71,10 @@ def conform_leaf(values: pa.Array, field: LakeField) -> pa.Array:
         return values
     if pa.types.is_null(values.type) or field.type == "unknown":
         return pa.nulls(len(values), target)
-    root = root_of(field.type)
-    if not _CASTS[root](values.type, target):
+    is_readable, convert = _CONVERSIONS[root_of(field.type)]
+    if not is_readable(values.type, target):
         raise other_type(values, type_text(field))
-    convert = _CONVERSIONS.get(root)
-    return values.cast(target) if convert is None else convert(values, target)
+    return convert(values, target)
 
 
 def _is_bytes(stored: pa.DataType) -> bool:
@@ -91,25 +90,6 @@ def _is_narrower_decimal(stored: pa.DataType, target: pa.DataType) -> bool:
 def _is_wide_integer(stored: pa.DataType) -> bool:
     is_whole = stored in _INTEGERS or (pa.types.is_decimal(stored) and not stored.scale)
     return is_whole or stored in _STRINGS or pa.types.is_floating(stored)
-
-
-_CASTS: Mapping[str, Callable[[pa.DataType, pa.DataType], bool]] = {
-    **dict.fromkeys(INTEGERS, lambda stored, _: stored in _INTEGERS),
-    **dict.fromkeys(WIDE_INTEGERS, lambda stored, _: _is_wide_integer(stored)),
-    **dict.fromkeys(("float32", "float64"), lambda stored, target: stored in (pa.float32(), target)),
-    **dict.fromkeys(("varchar", "json"), lambda stored, _: stored in TEXTS),
-    **dict.fromkeys(("blob", "geometry"), lambda stored, _: _is_bytes(stored)),
-    **dict.fromkeys(("time", "time_ns"), lambda stored, _: pa.types.is_time(stored)),
-    **dict.fromkeys(TIMESTAMPS, lambda stored, _: pa.types.is_timestamp(stored)),
-    "boolean": lambda stored, _: stored in (pa.bool_(), pa.int64()),  # SQLite has numbers
-    "date": lambda stored, _: pa.types.is_date(stored),
-    "decimal": _is_narrower_decimal,
-    "interval": lambda stored, _: stored == pa.binary(_INTERVAL_BYTES),
-    "timetz": lambda stored, _: stored in _STRINGS or pa.types.is_time(stored),
-    "uuid": lambda stored, _: stored in _STRINGS or stored == pa.binary(_UUID_BYTES),
-    "variant": lambda stored, _: pa.types.is_struct(stored),
-}
-"""Whether values of an Arrow type are read as a type of the table, by that type without its parameters."""
 
 
 def _each(values: pa.Array, target: pa.DataType, convert: Callable[[Any], object]) -> pa.Array:
@@ -166,15 +146,29 @@ def _variants(values: pa.Array, target: pa.DataType) -> pa.Array:
     return pa.StructArray.from_arrays(children, fields=list(target), mask=whole.is_null())
 
 
-_CONVERSIONS: Mapping[str, Callable[[pa.Array, pa.DataType], pa.Array]] = {
-    **dict.fromkeys(WIDE_INTEGERS, _wide_integers),
-    **dict.fromkeys(TIMESTAMPS, _timestamps),
-    "interval": _intervals,
-    "timetz": _zoned_times,
-    "uuid": _uuids,
-    "variant": _variants,
+def _cast(values: pa.Array, target: pa.DataType) -> pa.Array:
+    return values.cast(target)
+
+
+_CONVERSIONS: Mapping[
+    str, tuple[Callable[[pa.DataType, pa.DataType], bool], Callable[[pa.Array, pa.DataType], pa.Array]]
+] = {
+    **dict.fromkeys(INTEGERS, (lambda stored, _: stored in _INTEGERS, _cast)),
+    **dict.fromkeys(WIDE_INTEGERS, (lambda stored, _: _is_wide_integer(stored), _wide_integers)),
+    **dict.fromkeys(("float32", "float64"), (lambda stored, target: stored in (pa.float32(), target), _cast)),
+    **dict.fromkeys(("varchar", "json"), (lambda stored, _: stored in TEXTS, _cast)),
+    **dict.fromkeys(("blob", "geometry"), (lambda stored, _: _is_bytes(stored), _cast)),
+    **dict.fromkeys(("time", "time_ns"), (lambda stored, _: pa.types.is_time(stored), _cast)),
+    **dict.fromkeys(TIMESTAMPS, (lambda stored, _: pa.types.is_timestamp(stored), _timestamps)),
+    "boolean": (lambda stored, _: stored in (pa.bool_(), pa.int64()), _cast),  # SQLite has numbers
+    "date": (lambda stored, _: pa.types.is_date(stored), _cast),
+    "decimal": (_is_narrower_decimal, _cast),
+    "interval": (lambda stored, _: stored == pa.binary(_INTERVAL_BYTES), _intervals),
+    "timetz": (lambda stored, _: stored in _STRINGS or pa.types.is_time(stored), _zoned_times),
+    "uuid": (lambda stored, _: stored in _STRINGS or stored == pa.binary(_UUID_BYTES), _uuids),
+    "variant": (lambda stored, _: pa.types.is_struct(stored), _variants),
 }
-"""How values are converted that Arrow does not cast."""
+"""Whether values of an Arrow type are read as a type of the table, by that type without parameters, and how."""
 
 
 def cast_texts(texts: pa.Array, field: LakeField) -> pa.Array:

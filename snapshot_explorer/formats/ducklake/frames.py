@@ -33,6 +33,7 @@ from snapshot_explorer.formats.ducklake.scan.statistics import partition_maps
 
 _MAX_OTHERS = 100
 """The maximum number of changes of other tables in the details of a commit."""
+_NO_ROWS = np.zeros(0, np.int64)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,13 +78,16 @@ class TableEvents:
         """Compare the lifetimes of all rows with the existing snapshots. Reads nothing."""
         existing = metadata.snapshot_ids
         self._line = np.concatenate([existing[:1] - 1, existing])
-        self.files = self._lifetimes(metadata.rows["data_file"])
-        self.deletes = self._lifetimes(metadata.rows["delete_file"])
-        self.inlined = [self._lifetimes(table.rows) for table in metadata.inlined]
+        self.files = self._lifetimes([metadata.rows["data_file"]])
+        self.deletes = self._lifetimes([metadata.rows["delete_file"]])
+        self.inlined = self._lifetimes([table.rows for table in metadata.inlined])
         self._metadata = metadata
 
-    def _lifetimes(self, rows: pa.Table) -> Lifetimes:
-        begins, ends = (np.searchsorted(self._line, numbers(rows, name)) for name in ("begin_snapshot", "end_snapshot"))
+    def _lifetimes(self, tables: Sequence[pa.Table]) -> Lifetimes:
+        begins, ends = (
+            np.searchsorted(self._line, np.concatenate([_NO_ROWS, *(numbers(rows, name) for rows in tables)]))
+            for name in ("begin_snapshot", "end_snapshot")
+        )
         return Lifetimes(begins=begins, ends=ends, length=len(self._line))
 
     def indices(self, versions: Ints) -> Ints:
@@ -93,13 +97,6 @@ class TableEvents:
     def follows(self, indices: Ints) -> Mask:
         """Return whether the snapshot before each has not expired."""
         return np.asarray(self._line[indices] - self._line[indices - 1] == 1, np.bool_)
-
-    def inlined_rows(self) -> tuple[Ints, Ints]:
-        """Return for each snapshot the numbers of inlined rows that begin, and that end."""
-        begun, ended = np.zeros((2, len(self._line) + 1), np.int64)
-        for table in self.inlined:
-            begun, ended = begun + table.begun(), ended + table.ended()
-        return begun, ended
 
     def unknown_added(self) -> Mask:
         """Return for each snapshot whether it is unknown how many rows it adds: some are in merged files."""
@@ -142,8 +139,7 @@ class TableEvents:
         hidden = hidden_by_files.live(numbers(deletes, "delete_count", 0)) + hidden_inlined.live()
         firsts, lasts = self._ranges_of_partials()
         merged = self._in_ranges(firsts, self.indices(lasts))
-        begun, ended = self.inlined_rows()
-        live = self.files.live(numbers(files, "record_count")) + np.cumsum(begun - ended)
+        live = self.files.live(numbers(files, "record_count")) + self.inlined.live()
         return live - hidden, (hidden_by_files.live(is_uncounted) > 0) | merged
 
     def _ended_with_files(self, lifetimes: Lifetimes, of_files: Ints) -> Lifetimes:
@@ -193,10 +189,9 @@ def commits_frame(metadata: DuckLakeMetadata, versions: Sequence[int]) -> pa.Tab
     events = TableEvents(metadata)
     at = events.indices(np.asarray(versions, np.int64))
     files, rows = events.files, metadata.rows["data_file"]
-    inlined_begun, inlined_ended = events.inlined_rows()
     counts, sizes = numbers(rows, "record_count"), numbers(rows, "file_size_bytes")
     words = [metadata.words.get(version, ()) for version in versions]
-    added, removed_files = (files.begun(counts) + inlined_begun)[at], files.ended()[at]
+    added = (files.begun(counts) + events.inlined.begun())[at]
     # A commit that inserted rows and shows none: they are in a merged file, which no longer says so after a migration.
     is_lost = np.asarray([not INSERTS.isdisjoint(own) for own in words], np.bool_) & (added == 0)
     no_added = events.unknown_added()[at] | is_lost
@@ -215,12 +210,12 @@ def commits_frame(metadata: DuckLakeMetadata, versions: Sequence[int]) -> pa.Tab
         "user": [changes.get(version, {}).get("author") for version in versions],
         "schema_id": snapshots.column("schema_version"),
         "added_files": files.begun()[at],
-        "removed_files": removed_files,
+        "removed_files": files.ended()[at],
         "added_rows": from_numpy(added, no_added),
-        "removed_rows": from_numpy((files.ended(counts) + inlined_ended)[at], events.unknown_removed()[at]),
+        "removed_rows": from_numpy((files.ended(counts) + events.inlined.ended())[at], events.unknown_removed()[at]),
         "added_bytes": files.begun(sizes)[at],
         "removed_bytes": files.ended(sizes)[at],
-        **_row_counts(metadata, events, versions, added=from_numpy(added, no_added)),
+        **_row_counts(metadata, events, versions, added, no_added),
         "tags": [[]] * len(at),
         "details": [_details(metadata, changes.get(version, {})) for version in versions],
     }
@@ -229,17 +224,17 @@ def commits_frame(metadata: DuckLakeMetadata, versions: Sequence[int]) -> pa.Tab
 
 
 def _row_counts(
-    metadata: DuckLakeMetadata, events: TableEvents, versions: Sequence[int], *, added: pa.Array
+    metadata: DuckLakeMetadata, events: TableEvents, versions: Sequence[int], added: Ints, no_added: Mask
 ) -> dict[str, object]:
     """Return the columns of COMMITS with numbers of rows of the table, as far as the catalog proves them.
 
     Args:
-        added: The rows that versions add to files and to the catalog; null where that is unknown.
+        added: The rows that versions add to files and to the catalog.
+        no_added: Where that is unknown.
     """
     at = events.indices(np.asarray(versions, np.int64))
     total, is_unknown = events.total_rows()
     is_known, more = ~(is_unknown[at - 1] | is_unknown[at]), total[at] - total[at - 1]
-    no_added, new = added.is_null().to_numpy(zero_copy_only=False), added.fill_null(0).to_numpy()
     words = [metadata.words.get(version, ()) for version in versions]
     inserts, deletes, rewrites = (
         np.asarray([bool(own) and of.issuperset(own) for own in words], np.bool_)
@@ -251,13 +246,13 @@ def _row_counts(
     changes_none = (rewrites & ~np.isin(versions, numbers(defaults, "begin_snapshot"))) | is_created
     is_inserted = inserts & (events.files.ended()[at] == 0) & (~no_added | (is_known & (more > 0)))
     # A delete whose vector was replaced by a later one is no longer recorded: it hides no row.
-    is_deleted = deletes & ~no_added & (new == 0) & is_known & (more < 0)
+    is_deleted = deletes & ~no_added & (added == 0) & is_known & (more < 0)
     is_counted = (changes_none | is_inserted | is_deleted) & events.follows(at)
     return {
-        "rows_inserted": from_numpy(np.where(is_inserted, np.where(no_added, more, new), 0), ~is_counted),
+        "rows_inserted": from_numpy(np.where(is_inserted, np.where(no_added, more, added), 0), ~is_counted),
         "rows_updated": from_numpy(np.zeros(len(at), np.int64), ~is_counted),
         "rows_deleted": from_numpy(np.where(is_deleted, -more, 0), ~is_counted),
-        "rows_rewritten": from_numpy(new, ~(is_counted & changes_none) | no_added),
+        "rows_rewritten": from_numpy(added, ~(is_counted & changes_none) | no_added),
         "rows_source": ["metadata" if known else None for known in is_counted.tolist()],
         "total_rows": from_numpy(total[at], is_unknown[at]),
     }

@@ -38,7 +38,6 @@ from snapshot_explorer.formats.ducklake.metadata.table_metadata import (
     REWRITES,
     DuckLakeLog,
     DuckLakeMetadata,
-    TablePlace,
     option,
     read_catalog,
 )
@@ -126,7 +125,7 @@ class DuckLake(TableFormat):
             is_contiguous=False,
             after_gaps=tuple(versions[1:][has_gap].tolist()),
             newest_note=dropped,
-            location_note=self._log.place.data.note,
+            location_note=self._log.data.note,
             first=metadata.begin,
             corrections=sum(not REWRITES.isdisjoint(words) for words in metadata.words.values()),
         )
@@ -271,5 +270,8 @@ class DuckLakeCatalog(CatalogTables[DuckLake]):
             if not data.is_chosen:
                 self._file.check_data_path(data.path)
             storage = self._make_storage(data.path)
-            place = TablePlace(file=self._file, table_id=named.table_id, data=data, relocate=dict(relocate))
-            return named.name, DuckLake(storage, log=DuckLakeLog(storage, place, place.read(reader, storage)))
+            log = DuckLakeLog(
+                storage=storage, file=self._file, table_id=named.table_id, data=data, relocate=dict(relocate)
+            )
+            log.read(reader)
+            return named.name, DuckLake(storage, log=log)

@@ -57,8 +57,8 @@ class DuckLakeVersion(TableVersion):
         self._log = log
         self._listed = metadata
 
-    def __reduce__(self) -> tuple[object, tuple[DuckLakeLog, int | None, _Definition]]:
-        return _restore, (self._log, self._number, self._definition)
+    def __reduce__(self) -> tuple[object, tuple[DuckLakeLog, int | None, None], dict[str, _Definition]]:
+        return DuckLakeVersion, (self._log, self._number, None), {"_definition": self._definition}
 
     @property
     def _metadata(self) -> DuckLakeMetadata:
@@ -73,9 +73,8 @@ class DuckLakeVersion(TableVersion):
 
     @cached_property
     def _definition(self) -> _Definition:
-        metadata = self._metadata
-        fields = metadata.fields_at(self._snapshot)
-        return _Definition(fields=fields, schema=table_schema(metadata, self._snapshot))
+        fields = self._metadata.fields_at(self._snapshot)
+        return _Definition(fields=fields, schema=table_schema(self._metadata, self._snapshot))
 
     @property
     def schema(self) -> TableSchema:
@@ -215,9 +214,3 @@ def table_schema(metadata: DuckLakeMetadata, snapshot: int) -> TableSchema:
         partition_keys=tuple(name for name in keys if name is not None),
         primary_keys=(),
     )
-
-
-def _restore(log: DuckLakeLog, number: int | None, definition: _Definition) -> DuckLakeVersion:
-    version = DuckLakeVersion(log, number, None)
-    vars(version)["_definition"] = definition
-    return version

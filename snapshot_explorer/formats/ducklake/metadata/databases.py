@@ -17,7 +17,7 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from threading import Lock, RLock
+from threading import Lock
 from typing import Any, ClassVar, TypeVar
 from urllib.parse import quote
 
@@ -28,6 +28,7 @@ from snapshot_explorer.core.errors import CorruptTableError, StorageError, Table
 from snapshot_explorer.core.limits import Limits, limit_error
 from snapshot_explorer.core.old_libraries import installed_version, is_older
 from snapshot_explorer.core.resources import resource_error
+from snapshot_explorer.core.single_flight import SingleFlight
 from snapshot_explorer.formats.ducklake import features
 from snapshot_explorer.formats.ducklake.metadata.data_types import LakeField, quoted, root_of, sql_type
 from snapshot_explorer.formats.ducklake.metadata.schemas import INLINED, OLD_NAMES, TABLES
@@ -89,8 +90,8 @@ class CatalogReader(ABC):
         """
         self._connection, self._shown, self._size_bytes, self._limits = connection, shown, size_bytes, limits
         self._translating = translating
-        self._lock = RLock()
-        self._kept: dict[str, Any] = {}
+        self._lock = Lock()
+        self._kept = SingleFlight()
         self._columns: dict[str, dict[str, str]] = {}
         for table, column, dtype in listed:
             self._columns.setdefault(table, {})[column] = dtype
@@ -102,13 +103,7 @@ class CatalogReader(ABC):
 
     def once(self, key: str, make: Callable[[], Kept]) -> Kept:
         """Return the result of a function; of a shared reader the first result for a key."""
-        with self._lock:
-            if not self.is_shared:
-                return make()
-            if key not in self._kept:
-                self._kept[key] = make()
-            result: Kept = self._kept[key]
-            return result
+        return self._kept.get(key, make) if self.is_shared else make()
 
     def read(self, table: str, where: Mapping[str, int] | None = None, *, like: str | None = None) -> pa.Table:
         """Return the rows of a table where columns have these values; empty without the table.

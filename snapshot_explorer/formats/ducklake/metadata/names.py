@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from snapshot_explorer.core.errors import InvalidArgumentError, TableNotFoundError
 from snapshot_explorer.core.text import list_names
+from snapshot_explorer.formats.ducklake.metadata.data_types import quoted
 
 _WORD = r"[A-Za-z_]\w*"
 _PART = rf'(?:{_WORD}|"(?:[^"]|"")+")'
@@ -34,9 +35,7 @@ class NamedTable:
     @property
     def name(self) -> str:
         """The name as it is typed: parts are in quotes unless they are ordinary words."""
-        return ".".join(
-            part if re.fullmatch(_WORD, part, re.ASCII) else '"' + part.replace('"', '""') + '"' for part in self.parts
-        )
+        return ".".join(part if re.fullmatch(_WORD, part, re.ASCII) else quoted(part) for part in self.parts)
 
     @property
     def recency(self) -> tuple[int, bool]:

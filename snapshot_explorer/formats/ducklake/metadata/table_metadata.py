@@ -10,8 +10,7 @@ import functools
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
@@ -290,19 +289,14 @@ def read_catalog(reader: CatalogReader, catalog: str) -> tuple[dict[str, pa.Tabl
     return rows, reader.once("names", lambda: named_tables(rows))
 
 
-def read_metadata(
-    reader: CatalogReader, table_id: int, catalog: str, root: str, relocate: Mapping[str, str]
-) -> DuckLakeMetadata:
+def read_metadata(reader: CatalogReader, log: "DuckLakeLog") -> DuckLakeMetadata:
     """Return the rows of a catalog about one table.
-
-    Args:
-        root: The data path.
-        relocate: The actual folder for each recorded folder.
 
     Raises:
         TableNotFoundError: The table is gone: it was dropped, and its last snapshot expired.
         CorruptTableError: The catalog is damaged; the message names the rows.
     """
+    table_id, catalog = log.table_id, log.file.shown
     rows, tables = read_catalog(reader, catalog)
     named = [item for item in tables if item.table_id == table_id]
     if not named:
@@ -322,7 +316,7 @@ def read_metadata(
         name=max(named, key=lambda item: item.recency).name,
         has_native_values=reader.has_native_values,
         rows=rows,
-        locate=functools.partial(located, folders=folders, relocate=relocate, root=root),
+        locate=functools.partial(located, folders=folders, relocate=log.relocate, root=log.storage.root),
     )
     _check(result)
     return replace(result, inlined=_inlined(reader, result))
@@ -396,7 +390,7 @@ REWRITES = COMPACTIONS | FLUSHES
 """Words of commits that may change which files earlier versions have."""
 
 
-@lru_cache(maxsize=128)  # all tables of a lake ask for the same
+@functools.lru_cache(maxsize=128)  # all tables of a lake ask for the same
 def parse_changes(text: str | None) -> Sequence[tuple[str, str]]:
     """Return the words and values of changes_made, in order: values are ids, or quoted names."""
     return [(match[1], match[2].strip()) for match in islice(_CHANGE.finditer(text or ""), _MAX_CHANGES)]
@@ -430,36 +424,28 @@ def kind_of(words: Sequence[str], *, creates: bool, alters: bool) -> Kind:
     return "schema" if "altered_table" in known and alters else "other"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TablePlace:
-    """Where a table is: its catalog, its number there, and its data. Picklable."""
+@dataclass(kw_only=True, eq=False)
+class DuckLakeLog:
+    """A table in a catalog, as of the last look at it. Safe to use from several threads, and picklable."""
 
+    storage: Storage
+    """The folder of its data."""
     file: CatalogFile | PostgresCatalog
     table_id: int
     data: DataPath
     relocate: Mapping[str, str]
     """The new path of each recorded folder that was moved."""
+    _known: DuckLakeMetadata | None = field(default=None, init=False, repr=False)
+    _opened: DuckLakeMetadata | None = field(default=None, init=False, repr=False)
+    """Metadata that the first refresh returns."""
 
-    def read(self, reader: CatalogReader, storage: Storage) -> DuckLakeMetadata:
-        """Return the rows of the catalog about the table, whose data are in a storage."""
-        return read_metadata(reader, self.table_id, self.file.shown, storage.root, self.relocate)
+    def __reduce__(self) -> tuple[object, tuple[()]]:
+        log = functools.partial(DuckLakeLog, storage=self.storage, file=self.file, table_id=self.table_id)
+        return functools.partial(log, data=self.data, relocate=self.relocate), ()
 
-
-class DuckLakeLog:
-    """The metadata of a table, as of the last look at its catalog. Safe to use from several threads, and picklable."""
-
-    def __init__(self, storage: Storage, place: TablePlace, opened: DuckLakeMetadata | None = None) -> None:
-        """Bind to a table. Reads nothing.
-
-        Args:
-            opened: Its metadata, if that was just read. The first refresh returns it.
-        """
-        self.storage = storage
-        self.place = place
-        self._known = self._opened = opened
-
-    def __reduce__(self) -> tuple[type["DuckLakeLog"], tuple[Storage, TablePlace]]:
-        return DuckLakeLog, (self.storage, self.place)
+    def read(self, reader: CatalogReader) -> None:
+        """Read the metadata in an open catalog. The first refresh returns it."""
+        self._known = self._opened = read_metadata(reader, self)
 
     def refresh(self) -> DuckLakeMetadata:
         """Return the current metadata: opens the catalog once, and reads the rows only if something was committed.
@@ -476,7 +462,7 @@ class DuckLakeLog:
                 or not reader.read("snapshot").sort_by("snapshot_id").equals(known.rows["snapshot"])
                 or not reader.read("metadata").equals(known.rows["metadata"])
             ):
-                known = self.place.read(reader, self.storage)
+                known = read_metadata(reader, self)
         self._known = known
         return known
 
@@ -487,10 +473,10 @@ class DuckLakeLog:
         Raises:
             TableNotFoundError: It was replaced by another one since it was read.
         """
-        with self.place.file.reading() as reader:
+        with self.file.reading() as reader:
             if self._known is not None and not self._known.is_of(reader):
                 raise TableNotFoundError(
-                    f"The catalog {self.place.file.shown} was replaced: it is not the one in which {self._known.name} "
+                    f"The catalog {self.file.shown} was replaced: it is not the one in which {self._known.name} "
                     "was opened. Versions that were loaded before remain; to read the new catalog, open the table "
                     "again."
                 )

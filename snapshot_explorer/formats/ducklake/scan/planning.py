@@ -44,20 +44,6 @@ _SNAPSHOTS_INSIDE_SINCE = ("0.4-dev1", "0.4", "1.0")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Context:
-    """The columns of the table, which all splits of a version share. Picklable."""
-
-    fields: tuple[LakeField, ...]
-    key: str
-    """A text that is equal for equal columns."""
-
-
-def context_of(fields: tuple[LakeField, ...]) -> Context:
-    """Return the context of a version with these columns."""
-    return Context(fields=fields, key=hashlib.sha256(repr(fields).encode()).hexdigest())
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Visible:
     """The rows of a data file that a version sees: by default all."""
 
@@ -74,7 +60,10 @@ class Visible:
 class SplitPlan:
     """The plan of a split. Picklable."""
 
-    context: Context
+    fields: tuple[LakeField, ...]
+    """The columns of the table, the same object in all splits of a version."""
+    fields_key: str
+    """A text that is equal for equal columns."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +87,7 @@ class FilePlan(SplitPlan):
     @property
     def identity(self) -> Hashable:
         """Return a value that is equal if the same rows are read; see `Split.identity`."""
-        return self.path, self.begin, self.row_id_start, self.visible, self.mapping, self.context.key
+        return self.path, self.begin, self.row_id_start, self.visible, self.mapping, self.fields_key
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,7 +106,7 @@ class InlinedPlan(SplitPlan):
         for table in self.tables:
             columns = [table.rows.column(name).to_numpy().tobytes() for name in ("row_id", "begin_snapshot")]
             parts.append((table.name, hashlib.sha256(b"".join(columns)).hexdigest(), len(table.rows)))
-        return "inlined", tuple(parts), self.context.key
+        return "inlined", tuple(parts), self.fields_key
 
 
 def plan(
@@ -223,7 +212,7 @@ def _file_splits(
     snapshot: int,
     fields: tuple[LakeField, ...],
 ) -> Iterator[Split]:
-    context, visible, whole = context_of(fields), _visible_parts(log, metadata, deletes, snapshot), Visible()
+    visible, whole, fields_key = _visible_parts(log, metadata, deletes, snapshot), Visible(), _key_of(fields)
     mappings: dict[int | None, tuple[MappedName, ...] | None] = {None: None}
     names = ("data_file_id", "file_size_bytes", "begin_snapshot", "row_id_start", "mapping_id", "record_count")
     columns = [files.column(name).to_pylist() for name in names]
@@ -253,7 +242,8 @@ def _file_splits(
                 visible=own,
                 mapping=mappings[mapping_id],
                 positions=metadata.fields_at(begin) if metadata.format_version == "0.1" else (),
-                context=context,
+                fields=fields,
+                fields_key=fields_key,
             ),
         )
 
@@ -344,8 +334,14 @@ def _inlined_split(metadata: DuckLakeMetadata, snapshot: int, fields: tuple[Lake
             rows=rows,
             size_bytes=sum(table.rows.nbytes for table in tables),
             live_rows=rows,
-            detail=InlinedPlan(tables=tables, is_native=metadata.has_native_values, context=context_of(fields)),
+            detail=InlinedPlan(
+                tables=tables, is_native=metadata.has_native_values, fields=fields, fields_key=_key_of(fields)
+            ),
         )
+
+
+def _key_of(fields: tuple[LakeField, ...]) -> str:
+    return hashlib.sha256(repr(fields).encode()).hexdigest()
 
 
 def inlined_rows(metadata: DuckLakeMetadata, snapshot: int) -> tuple[InlinedTable, ...]:

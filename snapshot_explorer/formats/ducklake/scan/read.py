@@ -54,8 +54,8 @@ def read_split(
     Args:
         predicate: Row groups in which no row matches it may be left out.
     """
-    context = detail_of(split, SplitPlan, "DuckLake").context
-    return read_fields(storage, split, named_fields(names, context.fields, HIDDEN), predicate)
+    fields = detail_of(split, SplitPlan, "DuckLake").fields
+    return read_fields(storage, split, named_fields(names, fields, HIDDEN), predicate)
 
 
 def read_fields(

@@ -38,7 +38,7 @@ def file_bounds(log: DuckLakeLog, metadata: DuckLakeMetadata, files: pa.Table, f
     """
     ids = single_chunk(files.column("data_file_id"))
     columns = {}
-    with log.place.file.reading() as reader:
+    with log.file.reading() as reader:
         is_same = metadata.is_of(reader)
         for field in fields:
             unknown = pa.nulls(len(files), arrow_type(field))
