@@ -20,8 +20,7 @@ from snapshot_explorer.arrow.equal_values import exact_keys, same
 from snapshot_explorer.core.records import CHANGE_COLUMNS, CHANGE_TYPES, ROW_KIND, Split
 from snapshot_explorer.formats.ducklake.metadata.data_types import LakeField, arrow_field
 from snapshot_explorer.formats.ducklake.metadata.table_metadata import DuckLakeLog, DuckLakeMetadata, Ints
-from snapshot_explorer.formats.ducklake.scan.planning import plan
-from snapshot_explorer.formats.ducklake.scan.read import HIDDEN, read_fields
+from snapshot_explorer.formats.ducklake.scan import HIDDEN, plan, read_fields
 from snapshot_explorer.storage import Storage
 
 _KINDS = tuple(CHANGE_TYPES)

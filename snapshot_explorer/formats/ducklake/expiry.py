@@ -25,7 +25,7 @@ from snapshot_explorer.formats.ducklake.metadata.table_metadata import (
     numbers,
     option,
 )
-from snapshot_explorer.formats.ducklake.scan.statistics import partition_maps
+from snapshot_explorer.formats.ducklake.scan import partition_maps
 from snapshot_explorer.formats.expiry import (
     Expiry,
     Mask,

@@ -28,8 +28,7 @@ from snapshot_explorer.formats.ducklake.metadata.table_metadata import (
     numbers,
     parse_changes,
 )
-from snapshot_explorer.formats.ducklake.scan.planning import inlined_positions, last_deletes
-from snapshot_explorer.formats.ducklake.scan.statistics import partition_maps
+from snapshot_explorer.formats.ducklake.scan import inlined_positions, last_deletes, partition_maps
 
 _MAX_OTHERS = 100
 """The maximum number of changes of other tables in the details of a commit."""

@@ -41,7 +41,7 @@ from snapshot_explorer.formats.ducklake.metadata.table_metadata import (
     option,
     read_catalog,
 )
-from snapshot_explorer.formats.ducklake.scan.read import HIDDEN
+from snapshot_explorer.formats.ducklake.scan import HIDDEN
 from snapshot_explorer.formats.ducklake.version import DuckLakeVersion, table_schema
 from snapshot_explorer.formats.features import CHANGE_COLUMN_CONFLICT, refusal
 from snapshot_explorer.formats.interface import RowChanges, TableFormat, digest_of

@@ -18,6 +18,7 @@ from snapshot_explorer.core.records import (
 )
 from snapshot_explorer.core.single_flight import cached_property
 from snapshot_explorer.formats.capabilities import HealthFacts, without_delete_records
+from snapshot_explorer.formats.ducklake import scan
 from snapshot_explorer.formats.ducklake.changes import DuckLakeEvents, read_events
 from snapshot_explorer.formats.ducklake.expiry import settings_of
 from snapshot_explorer.formats.ducklake.files import RULES
@@ -30,9 +31,7 @@ from snapshot_explorer.formats.ducklake.metadata.table_metadata import (
     live_mask,
     live_rows,
 )
-from snapshot_explorer.formats.ducklake.scan import planning
-from snapshot_explorer.formats.ducklake.scan.read import HIDDEN, read_split
-from snapshot_explorer.formats.ducklake.scan.statistics import file_bounds, partition_bounds
+from snapshot_explorer.formats.ducklake.scan import HIDDEN, file_bounds, partition_bounds, read_split
 from snapshot_explorer.formats.files.field_columns import field_ids
 from snapshot_explorer.formats.interface import TableVersion, unknown_manifest
 from snapshot_explorer.formats.statistics import with_bounds
@@ -141,7 +140,7 @@ class DuckLakeVersion(TableVersion):
         return 0 if self._number is None else int(live_mask(self._metadata.rows["data_file"], self._number).sum())
 
     def plan(self, predicate: Predicate | None = None) -> ReadPlan:
-        return planning.plan(self._log, self._metadata, self._snapshot, predicate)
+        return scan.plan(self._log, self._metadata, self._snapshot, predicate)
 
     def read(
         self, split: Split, columns: Sequence[str], predicate: Predicate | None = None
@@ -173,7 +172,7 @@ class DuckLakeVersion(TableVersion):
 
     def _own_findings(self) -> Sequence[Finding]:
         """Return the number of inlined rows, which a flush writes into files."""
-        rows = sum(len(table.rows) for table in planning.inlined_rows(self._metadata, self._snapshot))
+        rows = sum(len(table.rows) for table in scan.inlined_rows(self._metadata, self._snapshot))
         return (
             Finding(
                 finding="inlined rows",

@@ -1,10 +1,14 @@
-"""Plan the splits of a version: live data files with their deletes, what is visible in them, and the inlined rows.
+"""Plan and read the rows of a version: live data files with what is visible in them, and the inlined rows.
 
-Source: DuckLake specification 1.0, "Queries"; reference, "Data files", "Deletes", "Merged and rewritten files".
+Files are skipped by the bounds and partition values that the catalog records: text, cast to the types of the columns. A
+partition value is recorded by the file and by its position in the file's own spec.
+
+Source: DuckLake specification 1.0, "Queries", "ducklake_file_column_stats", "ducklake_file_partition_value"; reference,
+"Data files", "Deletes", "Merged and rewritten files", "Statistics", "Partitions and sorting".
 """
 
 import hashlib
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -14,12 +18,39 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.chunks import single_chunk
-from snapshot_explorer.core.records import Predicate, ReadPlan, Split
+from snapshot_explorer.arrow.positions import filter_rows, kept_rows, mask_of, rows_without_columns
+from snapshot_explorer.core.errors import CorruptTableError, UnsupportedFeatureError
+from snapshot_explorer.core.records import Bounds, Predicate, ReadPlan, Split
 from snapshot_explorer.core.safe_text import logger_of
+from snapshot_explorer.formats import row_groups
+from snapshot_explorer.formats.corrupt_files import (
+    check_read,
+    check_size,
+    column_named_in_errors,
+    named_in_errors,
+)
 from snapshot_explorer.formats.ducklake import features
-from snapshot_explorer.formats.ducklake.files import DELETE_FORMATS, DeleteFile, MappedName
-from snapshot_explorer.formats.ducklake.metadata.data_types import LakeField, arrow_type
-from snapshot_explorer.formats.ducklake.metadata.paths import readable_paths
+from snapshot_explorer.formats.ducklake.files import (
+    DELETE_FORMATS,
+    RULES,
+    DeleteFile,
+    MappedName,
+    cast_texts,
+    columns_like,
+    conform_leaf,
+    deleted_positions,
+    file_columns,
+    partition_constants,
+)
+from snapshot_explorer.formats.ducklake.metadata.data_types import (
+    NESTED,
+    LakeField,
+    arrow_field,
+    arrow_type,
+    root_of,
+    type_text,
+)
+from snapshot_explorer.formats.ducklake.metadata.paths import absent_data_error, readable_paths
 from snapshot_explorer.formats.ducklake.metadata.table_metadata import (
     ENDLESS,
     FLUSHES,
@@ -32,9 +63,12 @@ from snapshot_explorer.formats.ducklake.metadata.table_metadata import (
     numbers,
     option,
 )
-from snapshot_explorer.formats.ducklake.scan.statistics import file_bounds, partition_bounds, partition_texts
 from snapshot_explorer.formats.features import refusal
+from snapshot_explorer.formats.files.field_columns import Projection, project, projection, unconverted_columns
+from snapshot_explorer.formats.files.parquet_file import open_parquet
 from snapshot_explorer.formats.skipped import Reasons, by_statistics, skipped_frame
+from snapshot_explorer.formats.split_requests import detail_of, named_fields
+from snapshot_explorer.formats.statistics import bounds_from
 from snapshot_explorer.storage import Storage
 
 logger = logger_of(__name__)
@@ -351,3 +385,238 @@ def inlined_rows(metadata: DuckLakeMetadata, snapshot: int) -> tuple[InlinedTabl
         for table in metadata.inlined
         if (mask := live_mask(table.rows, snapshot)).any()
     )
+
+
+_WITHOUT_BOUNDS = frozenset(
+    ("int128", "uint128", "interval", "timetz", "time_ns", "uuid", "blob", "geometry", "variant", "unknown", *NESTED)
+)
+"""Types whose statistics are not compared: the catalog has none, or not in the order of the values."""
+_FLOATS = frozenset(("float32", "float64"))
+
+
+def file_bounds(log: DuckLakeLog, metadata: DuckLakeMetadata, files: pa.Table, fields: Sequence[LakeField]) -> Bounds:
+    """Return the bounds of files in columns, by the names of the columns. Opens the catalog once.
+
+    They also cover rows that are deleted, or that a version does not see. All are unknown if the catalog was replaced
+    by another one, in which ids mean other files.
+
+    Args:
+        files: Rows of ducklake_data_file, with data_file_id and record_count.
+    """
+    ids = single_chunk(files.column("data_file_id"))
+    columns = {}
+    with log.file.reading() as reader:
+        is_same = metadata.is_of(reader)
+        for field in fields:
+            unknown = pa.nulls(len(files), arrow_type(field))
+            columns[field.name] = unknown, unknown, pa.nulls(len(files), pa.int64())
+            if is_same and field.type not in NESTED:
+                rows = reader.read("file_column_stats", {"table_id": metadata.table_id, "column_id": field.id})
+                columns[field.name] = _ends(rows, ids, field)
+    return bounds_from(columns, single_chunk(files.column("record_count")))
+
+
+def _ends(rows: pa.Table, ids: pa.Array, field: LakeField) -> tuple[pa.Array, pa.Array, pa.Array]:
+    positions = pc.index_in(ids, value_set=single_chunk(rows.column("data_file_id")))
+    lower, upper, nulls, nan = (
+        single_chunk(rows.column(name)).take(positions)
+        for name in ("min_value", "max_value", "null_count", "contains_nan")
+    )
+    if field.type in _FLOATS:  # NaN is in neither bound
+        is_known = pc.fill_null(pc.invert(nan), False)  # noqa: FBT003 - the value of nulls
+        lower, upper = (pc.if_else(is_known, values, pa.scalar(None, pa.string())) for values in (lower, upper))
+    return _typed_texts(lower, field), _typed_texts(upper, field), nulls
+
+
+def _typed_texts(texts: pa.Array, field: LakeField) -> pa.Array:
+    """Return values of texts in the catalog in the type of a column; null for all if one is not of the type."""
+    if root_of(field.type) not in _WITHOUT_BOUNDS:
+        try:
+            return conform_leaf(cast_texts(texts, field), field)
+        except (ValueError, pa.ArrowException, UnsupportedFeatureError):
+            pass
+    return pa.nulls(len(texts), arrow_type(field))
+
+
+def partition_bounds(metadata: DuckLakeMetadata, files: pa.Table, fields: Sequence[LakeField]) -> Bounds | None:
+    """Return the values of columns by which files are partitioned, as bounds; None if none of these columns is one."""
+    rows = single_chunk(files.column("record_count"))
+    columns = {}
+    for field in fields:
+        texts, is_known = _identity_values(metadata, files, field)
+        if field.type in _FLOATS or not is_known.true_count:
+            continue
+        values = _typed_texts(texts, field)
+        if values.null_count < len(values):
+            values = pc.if_else(is_known, values, pa.scalar(None, values.type))
+            counts = pc.if_else(texts.is_valid(), pa.scalar(0, pa.int64()), rows)
+            columns[field.name] = values, values, pc.if_else(is_known, counts, pa.scalar(None, pa.int64()))
+    return bounds_from(columns, rows) if columns else None
+
+
+def partition_maps(metadata: DuckLakeMetadata, files: pa.Table) -> pa.MapArray:
+    """Return for each file the text of each value by the column, or by the transform of it, as in FILES."""
+    specs, of_files = np.unique(numbers(files, "partition_id", -1), return_inverse=True)
+    names = [[_name(*item) for item in metadata.partition_fields(spec)] for spec in specs.tolist()]
+    counts = np.asarray([len(own) for own in names], np.int64)
+    offsets = np.concatenate([[0], np.cumsum(counts[of_files])])
+    owners = np.repeat(np.arange(len(files)), counts[of_files])
+    indices = np.arange(len(owners)) - offsets[owners]
+    starts = (np.cumsum(counts) - counts)[of_files[owners]]
+    keys = pa.array([name for own in names for name in own], pa.string()).take(pa.array(starts + indices, pa.int64()))
+    values, _ = _texts(metadata, numbers(files, "data_file_id")[owners], indices)
+    return pa.MapArray.from_arrays(pa.array(offsets, pa.int32()), keys, values)
+
+
+def partition_texts(metadata: DuckLakeMetadata, files: pa.Table) -> list[dict[str, str | None]]:
+    """Return `partition_maps` as dictionaries; one for all files if none is partitioned."""
+    maps = partition_maps(metadata, files)
+    return list(map(dict, maps.to_pylist())) if len(maps.keys) else [{}] * len(maps)
+
+
+def _identity_values(metadata: DuckLakeMetadata, files: pa.Table, field: LakeField) -> tuple[pa.Array, pa.Array]:
+    """Return for each file the value of a column by which it is partitioned, as text, and whether it is known."""
+    specs, of_files = np.unique(numbers(files, "partition_id", -1), return_inverse=True)
+    indices = np.full(len(specs), -1, np.int64)
+    for number, spec in enumerate(specs.tolist()):
+        for index, (column, transform) in enumerate(metadata.partition_fields(spec)):
+            if transform == "identity" and column is not None and column.id == field.id:
+                indices[number] = index
+    texts, is_known = _texts(metadata, numbers(files, "data_file_id"), indices[of_files])
+    return texts, pc.and_(is_known, pa.array(indices[of_files] >= 0, pa.bool_()))
+
+
+def _texts(metadata: DuckLakeMetadata, ids: Ints, indices: Ints) -> tuple[pa.Array, pa.Array]:
+    """Return the values of files at indices of their specs, and which of them are recorded."""
+    rows = metadata.rows["file_partition_value"]
+    of_rows = numbers(rows, "partition_key_index", 0)
+    width = 1 + max(int(of_rows.max(initial=0)), int(indices.max(initial=0)))
+    recorded = pa.array(numbers(rows, "data_file_id", -1) * width + of_rows, pa.int64())
+    positions = pc.index_in(pa.array(ids * width + indices, pa.int64()), value_set=recorded)
+    return single_chunk(rows.column("partition_value")).take(positions), positions.is_valid()
+
+
+def _name(field: LakeField | None, transform: str) -> str:
+    column = "?" if field is None else field.name
+    return column if transform == "identity" else f"{transform}({column})"
+
+
+ROW_ID, SNAPSHOT = (
+    LakeField(id=number, name=name, type="int64", nullable=True, initial_default=None)
+    for number, name in ((2147483540, "_row_id"), (2147483539, "_snapshot_id"))
+)
+"""The metadata columns: the id of a row, which updates keep, and the snapshot that wrote this version of it.
+
+Data files that contain rows of several snapshots have them, under these field ids."""
+HIDDEN = (ROW_ID, SNAPSHOT)
+
+
+def read_split(
+    storage: Storage, split: Split, names: Sequence[str], predicate: Predicate | None = None
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a split with these columns, in this order, in the Arrow types of the version's schema.
+
+    Args:
+        predicate: Row groups in which no row matches it may be left out.
+    """
+    fields = detail_of(split, SplitPlan, "DuckLake").fields
+    return read_fields(storage, split, named_fields(names, fields, HIDDEN), predicate)
+
+
+def read_fields(
+    storage: Storage, split: Split, fields: Sequence[LakeField], predicate: Predicate | None = None
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a split with columns of its version and metadata columns; see `read_split`."""
+    if isinstance(split.detail, InlinedPlan):
+        yield from _inlined_rows(split.detail, fields)
+    elif isinstance(split.detail, FilePlan):
+        yield from _file_rows(storage, split.detail, fields, predicate)
+
+
+def _file_rows(
+    storage: Storage, plan: FilePlan, fields: Sequence[LakeField], predicate: Predicate | None
+) -> Iterator[pa.RecordBatch]:
+    shown, visible = f"The data file {plan.path}", plan.visible
+    with (
+        named_in_errors(plan.path, "parquet", partial(absent_data_error, storage, shown)),
+        storage.open(plan.path, size_bytes=plan.size_bytes) as source,
+    ):
+        check_size(shown, source.size(), plan.size_bytes, by="the catalog")
+        parquet = open_parquet(source)
+        footer = parquet.reader.metadata
+        stored = file_columns(parquet.reader.schema_arrow, plan.mapping, plan.positions)
+        constants = partition_constants(plan.location, plan.mapping, fields)
+        snapshots = next((column.name for column in stored if column.id == SNAPSHOT.id), None)
+        if snapshots is None:
+            if visible.up_to is not None:
+                raise CorruptTableError(
+                    f"{shown} has rows of several snapshots, and no column that says which. It is damaged, or the "
+                    "catalog is; compare them with a copy."
+                )
+            constants[SNAPSHOT.id] = pa.scalar(plan.begin, pa.int64())
+        mapping = projection(RULES, fields, stored, constants, f"the data file {plan.path}")
+        names = mapping.names
+        if visible.up_to is not None and snapshots not in names:
+            names = [*names, str(snapshots)]
+        deleted = deleted_positions(storage, visible.deletes, visible.inlined_deletes, footer.num_rows, plan.path)
+        logger.debug("reading %s of %s", names, plan.path)
+        matching = row_groups.matching(footer, unconverted_columns(mapping, RULES), predicate)
+        for groups, start, rows in row_groups.runs(footer, matching=matching):
+            at = start
+            for batch in parquet.batches(names, groups, rows):
+                kept = kept_rows(deleted, at, batch.num_rows)
+                if visible.first_rows is not None:
+                    kept[max(0, visible.first_rows - at) :] = False
+                if visible.up_to is not None:
+                    kept &= np.asarray(batch.column(snapshots).fill_null(visible.up_to + 1)) <= visible.up_to
+                yield from _kept_rows(plan, batch, mapping, kept, at)
+                at += batch.num_rows
+            check_read(shown, at - start, rows)
+
+
+def _kept_rows(
+    plan: FilePlan, batch: pa.RecordBatch, mapping: Projection[LakeField], kept: np.ndarray, start: int
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a batch that are kept. Its first row has the position `start` in the file."""
+    if not kept.any():
+        return
+    if not kept.all():
+        batch = filter_rows(batch, mask_of(kept))
+    arrays = project(batch, mapping, batch.num_rows, RULES)
+    for index, (field, source) in enumerate(mapping.targets):
+        if field.id == ROW_ID.id and source is None and plan.row_id_start is not None:
+            arrays[index] = pa.array(np.flatnonzero(kept) + (plan.row_id_start + start), pa.int64())
+    yield _batch(arrays, [field for field, _ in mapping.targets], batch.num_rows)
+
+
+def _inlined_rows(plan: InlinedPlan, fields: Sequence[LakeField]) -> Iterator[pa.RecordBatch]:
+    """Yield inlined rows: a column is found by its id among the columns under which they were written.
+
+    Source: reference, "Inlined data".
+    """
+    for table in plan.tables:
+        columns = [columns_like(field, str(index)) for index, field in enumerate(table.fields)]
+        columns += [columns_like(ROW_ID, "row_id"), columns_like(SNAPSHOT, "begin_snapshot")]
+        mapping = projection(RULES, fields, columns, {}, f"the inlined table {table.name}")
+        for batch in table.rows.combine_chunks().to_batches():
+            values = batch if plan.is_native else _typed(batch, table, mapping)
+            yield _batch(project(values, mapping, batch.num_rows, RULES), fields, batch.num_rows)
+
+
+def _typed(batch: pa.RecordBatch, table: InlinedTable, mapping: Projection[LakeField]) -> pa.RecordBatch:
+    """Return inlined rows with the values that the catalog has as text in the types of data files."""
+    columns = []
+    for name in mapping.names:
+        values = batch.column(name)
+        if name.isdecimal() and pa.types.is_string(values.type):
+            field = table.fields[int(name)]
+            with column_named_in_errors(field.name, type_text(field), mapping.shown):
+                values = cast_texts(values, field)
+        columns.append(values)
+    return pa.RecordBatch.from_arrays(columns, names=mapping.names)
+
+
+def _batch(arrays: Sequence[pa.Array], fields: Sequence[LakeField], rows: int) -> pa.RecordBatch:
+    if not fields:
+        return rows_without_columns(rows)
+    return pa.RecordBatch.from_arrays(arrays, schema=pa.schema([arrow_field(field) for field in fields]))

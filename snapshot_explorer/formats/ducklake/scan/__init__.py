@@ -1,1 +1,0 @@
-"""Plan and read the rows of a DuckLake version: skipped files, splits, inlined rows."""
