@@ -15,7 +15,7 @@ from datetime import datetime
 import numpy as np
 import pyarrow as pa
 
-from snapshot_explorer.arrow.chunks import single_chunk
+from snapshot_explorer.arrow.chunks import single_chunk, under
 from snapshot_explorer.arrow.equal_values import exact_keys, same
 from snapshot_explorer.core.records import CHANGE_COLUMNS, CHANGE_TYPES, ROW_KIND, Split
 from snapshot_explorer.formats.ducklake.metadata.data_types import LakeField, arrow_field
@@ -92,12 +92,7 @@ def read_events(storage: Storage, events: DuckLakeEvents, columns: Sequence[str]
     schema = pa.schema([arrow_field(field) for field in fields])
     before, after = (
         pa.Table.from_batches(
-            (
-                pa.RecordBatch.from_arrays(batch.columns, schema=schema)
-                for split in splits
-                for batch in read_fields(storage, split, fields)
-            ),
-            schema,
+            (under(schema, batch) for split in splits for batch in read_fields(storage, split, fields)), schema
         )
         for splits in events.sides
     )

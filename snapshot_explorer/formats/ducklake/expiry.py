@@ -46,9 +46,17 @@ from snapshot_explorer.formats.settings import SettingsReader, parse_bytes
 _SEARCHED = (".parquet", ".puffin")
 """The endings of files that writers make below the data path."""
 _ORPHAN_AGE = timedelta(days=2)
+_OPTION = "expire_older_than"
+_TARGET = 512_000_000
 _NOTE = (
     "Files that the next clean-up deletes count as named. If another lake has the same data path, its files are "
     "shown as orphans."
+)
+
+_EXPIRY_NOTES = (
+    "Expired files are scheduled, and ducklake_cleanup_old_files deletes them later, by default after 2 days.",
+    "Nothing expires unless someone calls it. Snapshots are of the whole catalog: other tables lose them too.",
+    "Inlined rows of expired snapshots remain in the catalog, and merged files keep their rows.",
 )
 
 
@@ -86,8 +94,44 @@ class DuckLakeMaintenance(Maintenance):
         newest: int | None,  # noqa: ARG002 - likewise
         unread: Collection[int] = (),  # noqa: ARG002 - likewise
     ) -> Expiry:
-        """Return the effect of an expiry on the newest state of the catalog, which has the lifetimes of all files."""
-        return expiry_of(self.log.current(), rule)
+        """Return what `ducklake_expire_snapshots` with an age would do to the newest state: exact, from the catalog.
+
+        A file is freed if every existing snapshot that sees it expires. The catalog's newest snapshot never expires.
+
+        Raises:
+            InvalidArgumentError: The rule has a number of versions: snapshots expire by age, or one by one.
+        """
+        if rule.keep_last is not None:
+            raise InvalidArgumentError(
+                "DuckLake expires snapshots by their age, not by their number: leave keep_last out. Give an age as "
+                "keep."
+            )
+        metadata = self.log.current()
+        text = option(metadata.rows["metadata"], _OPTION)
+        keep = rule.keep if rule.keep is not None else None if text is None else parse_duration(text)
+        existing = metadata.snapshot_ids
+        expires = np.zeros(len(existing), np.bool_)
+        if keep is not None:
+            limit = check_age(rule.now, keep)
+            times = metadata.rows["snapshot"].column("snapshot_time").to_pylist()
+            expires[:-1] = [at is not None and at < limit for at in times[:-1]]
+        files, deletes = (
+            _freed(metadata.rows[name], existing, existing[~expires]) for name in ("data_file", "delete_file")
+        )
+        freed = [_frame(metadata, files, what="data", partition=partition_maps(metadata, files))]
+        freed.append(_frame(metadata, deletes, what="deletes"))
+        is_unknown = text is not None and rule.keep is None and keep is None
+        return Expiry(
+            versions=_versions(metadata, expires),
+            freed=pa.concat_tables(freed),
+            holders=_holders(metadata, files),
+            rules=((_OPTION, _rule_text(keep, rule, text)),),
+            commands=(("DuckDB", _command(limit)),) if keep is not None and expires.any() else (),
+            notes=_EXPIRY_NOTES,
+            unknown=f"The option {_OPTION}={text!r} is not understood, so what expires is unknown."
+            if is_unknown
+            else None,
+        )
 
     def named_files(self, listed: pa.Array) -> NamedFiles:
         """Return the files that any table of the catalog names, and those that the next clean-up deletes.
@@ -151,10 +195,6 @@ def _cleaned(path: str, modified: datetime | None, now: datetime) -> FileCleanUp
     return FileCleanUp(kind=kind, outcome="kept", because="not older than 2 days")
 
 
-_OPTION = "expire_older_than"
-_TARGET = 512_000_000
-
-
 def settings_of(properties: Mapping[str, str], name: str) -> MaintenanceSettings:
     """Return the settings of maintenance from the options of a table, or DuckLake's defaults.
 
@@ -174,47 +214,6 @@ def settings_of(properties: Mapping[str, str], name: str) -> MaintenanceSettings
         compact=f"CALL ducklake_merge_adjacent_files('lake', '{table}')",
         repartition_advice="Choose coarser partitions with ALTER TABLE ... SET PARTITIONED BY",
         notes=tuple(settings.notes),
-    )
-
-
-def expiry_of(metadata: DuckLakeMetadata, rule: RetentionRule) -> Expiry:
-    """Return what `ducklake_expire_snapshots` with an age would do to a table: exact, from the catalog alone.
-
-    A file is freed if every existing snapshot that sees it expires. The newest snapshot of the catalog never expires.
-
-    Raises:
-        InvalidArgumentError: The rule has a number of versions: snapshots expire by age, or one by one.
-    """
-    if rule.keep_last is not None:
-        raise InvalidArgumentError(
-            "DuckLake expires snapshots by their age, not by their number: leave keep_last out. Give an age as keep."
-        )
-    text = option(metadata.rows["metadata"], _OPTION)
-    keep = rule.keep if rule.keep is not None else None if text is None else parse_duration(text)
-    existing = metadata.snapshot_ids
-    expires = np.zeros(len(existing), np.bool_)
-    if keep is not None:
-        limit = check_age(rule.now, keep)
-        times = metadata.rows["snapshot"].column("snapshot_time").to_pylist()
-        expires[:-1] = [at is not None and at < limit for at in times[:-1]]
-    files, deletes = (
-        _freed(metadata.rows[name], existing, existing[~expires]) for name in ("data_file", "delete_file")
-    )
-    freed = [_frame(metadata, files, what="data", partition=partition_maps(metadata, files))]
-    freed.append(_frame(metadata, deletes, what="deletes"))
-    unread = text is not None and rule.keep is None and keep is None
-    return Expiry(
-        versions=_versions(metadata, expires),
-        freed=pa.concat_tables(freed),
-        holders=_holders(metadata, files),
-        rules=((_OPTION, _rule_text(keep, rule, text)),),
-        commands=(("DuckDB", _command(limit)),) if keep is not None and expires.any() else (),
-        notes=(
-            "Expired files are scheduled, and ducklake_cleanup_old_files deletes them later, by default after 2 days.",
-            "Nothing expires unless someone calls it. Snapshots are of the whole catalog: other tables lose them too.",
-            "Inlined rows of expired snapshots remain in the catalog, and merged files keep their rows.",
-        ),
-        unknown=f"The option {_OPTION}={text!r} is not understood, so what expires is unknown." if unread else None,
     )
 
 

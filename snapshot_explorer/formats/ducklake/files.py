@@ -38,6 +38,7 @@ from snapshot_explorer.formats.ducklake.metadata.data_types import (
     type_text,
     walk,
 )
+from snapshot_explorer.formats.ducklake.metadata.databases import CONFINED
 from snapshot_explorer.formats.ducklake.metadata.paths import absent_data_error
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.files import variant_columns
@@ -56,6 +57,10 @@ _AS_TEXT = frozenset(("varchar", "json", "uuid", "int128", "uint128", "timetz"))
 """Types whose text `conform_leaf` reads; DuckDB casts the text of the others."""
 _FIRST_NESTED_TEXT = "1.3"
 """The first release of DuckDB that casts text of nested values correctly."""
+_HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
+_MAX_POSITION = 1 << 62
+_SNAPSHOTS = "_ducklake_internal_snapshot_id"
+DELETE_FORMATS = ("parquet", "puffin")
 
 
 def conform_leaf(values: pa.Array, field: LakeField) -> pa.Array:
@@ -189,9 +194,8 @@ def cast_texts(texts: pa.Array, field: LakeField) -> pa.Array:
         return pa.nulls(len(texts), arrow_type(field))
     import duckdb
 
-    configuration = {"enable_external_access": "false", "autoinstall_known_extensions": "false"}
     try:
-        with duckdb.connect(config={**configuration, "autoload_known_extensions": "false"}) as connection:
+        with duckdb.connect(config=CONFINED) as connection:
             connection.execute("SET TimeZone = 'UTC'")
             connection.register("texts", pa.table({"position": np.arange(len(texts)), "value": texts}))
             query = f"SELECT CAST(value AS {sql_type(field)}) AS value FROM texts ORDER BY position"  # noqa: S608 - no text of the table
@@ -220,7 +224,6 @@ RULES: FieldRules[LakeField] = FieldRules(
     default=default_value,
     readers="DuckDB's own extension",
 )
-_HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -306,11 +309,6 @@ def columns_like(item: LakeField, name: str) -> FileField:
     """Return the column of values that have the parts of a field, in its order, under any names."""
     children = tuple(columns_like(child, child.name) for child in item.children)
     return FileField(id=item.id, name=name, type=pa.null(), children=children)
-
-
-_MAX_POSITION = 1 << 62
-_SNAPSHOTS = "_ducklake_internal_snapshot_id"
-DELETE_FORMATS = ("parquet", "puffin")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

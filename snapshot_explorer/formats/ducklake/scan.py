@@ -75,6 +75,19 @@ logger = logger_of(__name__)
 
 _SNAPSHOTS_INSIDE_SINCE = ("0.4-dev1", "0.4", "1.0")
 """The format versions in which delete files may contain the snapshot of each delete."""
+_WITHOUT_BOUNDS = frozenset(
+    ("int128", "uint128", "interval", "timetz", "time_ns", "uuid", "blob", "geometry", "variant", "unknown", *NESTED)
+)
+"""Types whose statistics are not compared: the catalog has none, or not in the order of the values."""
+_FLOATS = frozenset(("float32", "float64"))
+ROW_ID, SNAPSHOT = (
+    LakeField(id=number, name=name, type="int64", nullable=True, initial_default=None)
+    for number, name in ((2147483540, "_row_id"), (2147483539, "_snapshot_id"))
+)
+"""The metadata columns: the id of a row, which updates keep, and the snapshot that wrote this version of it.
+
+Data files that contain rows of several snapshots have them, under these field ids."""
+HIDDEN = (ROW_ID, SNAPSHOT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -387,13 +400,6 @@ def inlined_rows(metadata: DuckLakeMetadata, snapshot: int) -> tuple[InlinedTabl
     )
 
 
-_WITHOUT_BOUNDS = frozenset(
-    ("int128", "uint128", "interval", "timetz", "time_ns", "uuid", "blob", "geometry", "variant", "unknown", *NESTED)
-)
-"""Types whose statistics are not compared: the catalog has none, or not in the order of the values."""
-_FLOATS = frozenset(("float32", "float64"))
-
-
 def file_bounds(log: DuckLakeLog, metadata: DuckLakeMetadata, files: pa.Table, fields: Sequence[LakeField]) -> Bounds:
     """Return the bounds of files in columns, by the names of the columns. Opens the catalog once.
 
@@ -499,16 +505,6 @@ def _texts(metadata: DuckLakeMetadata, ids: Ints, indices: Ints) -> tuple[pa.Arr
 def _name(field: LakeField | None, transform: str) -> str:
     column = "?" if field is None else field.name
     return column if transform == "identity" else f"{transform}({column})"
-
-
-ROW_ID, SNAPSHOT = (
-    LakeField(id=number, name=name, type="int64", nullable=True, initial_default=None)
-    for number, name in ((2147483540, "_row_id"), (2147483539, "_snapshot_id"))
-)
-"""The metadata columns: the id of a row, which updates keep, and the snapshot that wrote this version of it.
-
-Data files that contain rows of several snapshots have them, under these field ids."""
-HIDDEN = (ROW_ID, SNAPSHOT)
 
 
 def read_split(

@@ -52,6 +52,10 @@ _LARGE = frozenset(("file_column_stats",))
 """Tables that are read for one column of one table at a time: as a whole they may not fit."""
 BYTES = frozenset(("blob", "geometry"))
 """Types of which every database stores the bytes."""
+CONFINED: dict[str, Any] = dict.fromkeys(
+    ("enable_external_access", "autoinstall_known_extensions", "autoload_known_extensions"), "false"
+)
+"""Settings with which DuckDB reads no other file, and loads no extension."""
 _DUCKDB_COLUMNS = """
     SELECT c.table_name, c.column_name, c.data_type FROM duckdb_columns() c JOIN duckdb_tables() t USING (table_oid)
     WHERE t.schema_name = 'main' AND c.schema_name = 'main' AND t.database_name = current_database()
@@ -407,10 +411,7 @@ def _sqlite_errors(shown: str) -> Iterator[None]:
 def _open_duckdb(address: Path, shown: str, size_bytes: int, limits: Limits) -> Iterator[CatalogReader]:
     import duckdb
 
-    configuration: dict[str, str | bool | int | float | list[str]] = {
-        "enable_external_access": "false",
-        "autoinstall_known_extensions": "false",
-        "autoload_known_extensions": "false",
+    configuration = CONFINED | {
         "lock_configuration": "true",
         "memory_limit": f"{limits.most_whole_bytes() >> 20}MiB",
     }

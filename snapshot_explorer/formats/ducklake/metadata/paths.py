@@ -25,11 +25,6 @@ _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]+://")
 _ABSOLUTE = rf"^(?:/|{_URL.pattern}|[A-Za-z]:[\\/])"
 
 
-def is_absolute(path: str) -> bool:
-    """Return whether a recorded path is absolute, as a local path or a URL."""
-    return re.match(_ABSOLUTE, path) is not None
-
-
 def _relocated(path: str, relocate: Mapping[str, str]) -> str | None:
     """Return a recorded path with the longest recorded prefix replaced by its new one; None if none matches."""
     for recorded in sorted(relocate, key=len, reverse=True):
@@ -78,7 +73,7 @@ def data_path(recorded: str, catalog: str, folder: str | None, relocate: Mapping
         if not _URL.match(recorded) or recorded.startswith("file:"):
             raise refusal(features.UNPLACED_DATA, path=recorded, prefix=slashed)
         return DataPath(path=recorded)
-    if not is_absolute(recorded):
+    if not re.match(_ABSOLUTE, recorded):
         return DataPath(path=_join(folder, recorded.removeprefix("./")))
     default = f"{catalog}.files"
     beside, plain = _join(folder, default), slashed[:-1].replace("\\", "/")

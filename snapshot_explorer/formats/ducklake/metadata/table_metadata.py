@@ -47,6 +47,14 @@ _OWNED = {"name_mapping": "column_mapping", "partition_column": "partition_info"
 """Tables whose rows belong to a row of another one, by its id."""
 _CHECKED = {"table": "table", "column": "column", "data_file": "data file", "delete_file": "delete file"}
 _ALTERED = ("column", "partition_info", "sort_info", "table")
+_CHANGE = re.compile(r'\s*(\w+):((?:"(?:[^"]|"")*"|[^",])*)(?:,|$)')
+_MAX_CHANGES = 10_000
+INSERTS = frozenset(("inserted_into_table", "inlined_insert"))
+DELETES = frozenset(("deleted_from_table", "inlined_delete"))
+FLUSHES = frozenset(("inline_flush", "flushed_inlined"))
+COMPACTIONS = frozenset(("merge_adjacent", "rewrite_delete", "compacted_table"))
+REWRITES = COMPACTIONS | FLUSHES
+"""Words of commits that may change which files earlier versions have."""
 
 
 def numbers(rows: pa.Table, name: str, null: int = ENDLESS) -> Ints:
@@ -378,16 +386,6 @@ def _check(metadata: DuckLakeMetadata) -> None:
                 f"The catalog {metadata.catalog} has a data file of {metadata.name} without a number of rows and bytes."
                 " It is damaged; compare it with a copy."
             )
-
-
-_CHANGE = re.compile(r'\s*(\w+):((?:"(?:[^"]|"")*"|[^",])*)(?:,|$)')
-_MAX_CHANGES = 10_000
-INSERTS = frozenset(("inserted_into_table", "inlined_insert"))
-DELETES = frozenset(("deleted_from_table", "inlined_delete"))
-FLUSHES = frozenset(("inline_flush", "flushed_inlined"))
-COMPACTIONS = frozenset(("merge_adjacent", "rewrite_delete", "compacted_table"))
-REWRITES = COMPACTIONS | FLUSHES
-"""Words of commits that may change which files earlier versions have."""
 
 
 @functools.lru_cache(maxsize=128)  # all tables of a lake ask for the same
