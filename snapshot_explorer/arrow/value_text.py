@@ -141,6 +141,13 @@ def _python(scalar: pa.Scalar) -> object:
     return value
 
 
+def interval_text(value: pa.MonthDayNano) -> str:
+    """Return an interval as ISO 8601 writes it, such as P1M2DT3.5S; each part has its own sign."""
+    seconds = f"{Decimal(value.nanoseconds).scaleb(-9).normalize():f}"
+    days = f"P{f'{value.months}M' if value.months else ''}{f'{value.days}D' if value.days else ''}"
+    return days if days != "P" and not value.nanoseconds else f"{days}T{seconds}S"
+
+
 def _variant(scalar: pa.StructScalar) -> object:
     """Return a variant as JSON text; a damaged one as its bytes."""
     parts: dict[str, bytes] = scalar.as_py()
@@ -175,6 +182,8 @@ def _format(value: object, *, guarded: str = "", nested: bool = False) -> str:
             shown = _quote_if_needed(value[:_MAX_LENGTH], guarded)
         case datetime():
             shown = format_utc(value)
+        case pa.MonthDayNano():
+            shown = interval_text(value)
         case bytes() | bytearray() | memoryview():
             shown = _binary(bytes(value))
         case Mapping():

@@ -10,6 +10,7 @@ import orjson
 import pyarrow as pa
 
 from snapshot_explorer.arrow.python_values import with_dicts
+from snapshot_explorer.arrow.value_text import interval_text
 from snapshot_explorer.core.safe_text import sanitize_json
 from snapshot_explorer.results.outputs import output_file
 from snapshot_explorer.results.pandas_types import as_pandas
@@ -136,4 +137,6 @@ def _dump(value: object, more: int = 0) -> str:
 
 
 def _json_value(value: object) -> str:
+    if isinstance(value, pa.MonthDayNano):
+        return interval_text(value)
     return value.hex() if isinstance(value, bytes) else str(value)

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 def as_pandas(rows: pa.Table, *, maps_as_dicts: bool = False) -> pd.DataFrame:
     """Return Arrow rows as pandas with Arrow dtypes, without loss; variants become JSON text.
 
-    Integers with nulls stay integers, decimals stay decimals, nanoseconds and nested values survive.
+    Integers with nulls stay integers, decimals stay decimals, nanoseconds and nested values survive. Intervals, for
+    which pandas has no Arrow dtype, become objects of `pandas.DateOffset`.
 
     Args:
         maps_as_dicts: Convert maps to dicts, with unique keys, instead of lists of pairs.
@@ -27,7 +28,8 @@ def as_pandas(rows: pa.Table, *, maps_as_dicts: bool = False) -> pd.DataFrame:
     import pandas as pd
 
     def dtype(arrow_type: pa.DataType) -> pd.api.extensions.ExtensionDtype | None:
-        return None if maps_as_dicts and pa.types.is_map(arrow_type) else pd.ArrowDtype(arrow_type)
+        is_object = pa.types.is_interval(arrow_type) or (maps_as_dicts and pa.types.is_map(arrow_type))
+        return None if is_object else pd.ArrowDtype(arrow_type)
 
     rows = with_texts(rows)
     converted: pd.DataFrame = rows.to_pandas(types_mapper=dtype, maps_as_pydicts="strict", ignore_metadata=True)

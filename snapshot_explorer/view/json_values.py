@@ -10,7 +10,9 @@ from itertools import islice
 from typing import Any
 
 import orjson
+import pyarrow as pa
 
+from snapshot_explorer.arrow.value_text import interval_text
 from snapshot_explorer.core.hints import Hint, Message, spell
 from snapshot_explorer.core.safe_text import sanitize
 from snapshot_explorer.core.url_secrets import hide_url_secrets
@@ -49,6 +51,8 @@ def json_value(value: object, call: Callable[[Hint], str], bounds: JsonBounds | 
             value = call(value)
         case Message():
             value = spell(value, call)
+        case pa.MonthDayNano():  # a tuple
+            value = interval_text(value)
         case Frame() if not is_deep:
             rows = orjson.loads(json_text(value.first_rows(most)))
             return rows if bounds is None else [part(row) for row in rows]

@@ -5,6 +5,7 @@ from snapshot_explorer.view.differences import difference_svg
 from snapshot_explorer.view.figures import plotly_text
 from snapshot_explorer.view.grid import shown_columns
 from snapshot_explorer.view.html import COPY_SCRIPT
+from snapshot_explorer.view.json_values import JsonBounds, json_value
 from snapshot_explorer.view.palette import GRAY, GREEN, KIND_COLORS, ORANGE, SKY, STATE_COLORS, page_color
 from snapshot_explorer.view.plotly_figure import PLOTLY, FigureWithTable
 from snapshot_explorer.view.png import Canvas

@@ -147,6 +147,14 @@ def test_times_outside_of_nanoseconds_keep_their_years(types, values):
     assert [time.year for time in times.dropna()] == [value.year for value in values if value]
 
 
+@pytest.mark.parametrize("types", ["arrow", "numpy", "nullable"])
+def test_intervals_are_offsets_and_can_be_printed(types):
+    spans = rows_as_pandas(pa.table({"span": [pa.MonthDayNano([1, 2, 3_000]), None]}), types)
+
+    assert spans["span"].tolist() == [pd.DateOffset(months=1, days=2, nanoseconds=3_000), None]
+    assert "DateOffset" in repr(spans)
+
+
 def test_rows_of_empty_chunks_are_written_once(tmp_path):
     numbers = pa.chunked_array([[], [1], [], [2, 3]], pa.int64())
 

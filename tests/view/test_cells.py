@@ -4,8 +4,10 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
+from snapshot_explorer.results import Frame
 from tests.inner.arrow import format_cell, sanitize, text_width, truncate, unit_of
 from tests.inner.core import format_size, format_utc
+from tests.inner.view import JsonBounds, json_value
 
 
 @pytest.mark.parametrize(
@@ -30,6 +32,26 @@ def test_counts_have_thousands_separators_and_ids_have_none() -> None:
     assert format_cell(1234567, "count").text == "1,234,567"
     assert format_cell(1234567).text == "1234567"
     assert format_cell(9223372036854775807).text == "9223372036854775807"
+
+
+@pytest.mark.parametrize(
+    ("parts", "said"),
+    [
+        ((0, 0, 0), "PT0S"),
+        ((14, -2, 0), "P14M-2D"),
+        ((0, 0, -3_500_000_000), "PT-3.5S"),
+        ((1, 2, 100), "P1M2DT0.0000001S"),
+        ((0, 1, 36_000 * 10**9), "P1DT36000S"),
+    ],
+)
+def test_intervals_are_iso_8601_in_cells_and_in_json(parts, said):
+    interval = pa.MonthDayNano(parts)
+    frame = Frame(pa.table({"i": pa.array([interval, None])}), title="Spans", noun="spans")
+
+    assert format_cell(frame.to_arrow()["i"][0]).text == said
+    assert format_cell([interval]).text == said
+    assert frame.to_json() == f'[{{"i":"{said}"}},{{"i":null}}]'
+    assert json_value({"spans": [interval]}, str, JsonBounds(letters=100)) == {"spans": [said]}
 
 
 def test_a_rounded_size_keeps_its_exact_value() -> None:

@@ -239,7 +239,7 @@ def _row_counts(
         np.asarray([bool(own) and of.issuperset(own) for own in words], np.bool_)
         for of in (INSERTS, DELETES, REWRITES | {"altered_table"})
     )
-    is_created = [not own and version == metadata.begin for version, own in zip(versions, words, strict=True)]
+    is_created = np.asarray([not own for own in words], np.bool_) & (np.asarray(versions, np.int64) == metadata.begin)
     # Rows have the default of a new column as a value.
     defaults = metadata.rows["column"].filter(metadata.rows["column"].column("initial_default").is_valid())
     changes_none = (rewrites & ~np.isin(versions, numbers(defaults, "begin_snapshot"))) | is_created

@@ -86,6 +86,13 @@ def test_the_history_of_rows_is_the_states_of_all_versions():
         assert live == sorted(table.at(version).to_arrow()["id"].to_pylist()), version
 
 
+def test_a_blame_of_rows_that_never_were_has_no_line():
+    table = open_table(SHOP, table="orders")
+
+    assert len(table.blame("id < 0")) == 0
+    assert len(table.history(user="nobody")) == 0
+
+
 def test_commits_have_their_words_and_the_names_of_their_authors():
     commits = {row["version"]: row for row in open_table(SHOP, table="orders").history().to_dict()}
 
