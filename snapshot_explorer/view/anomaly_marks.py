@@ -1,19 +1,14 @@
 """Marks of the versions at which a number jumps as text, for a figure or a table of commits."""
 
-from __future__ import annotations
-
 import textwrap
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
 
 from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.history.anomaly_marks import MARKS
 from snapshot_explorer.view.drawing import Line
 from snapshot_explorer.view.figures import clean_text
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    import pyarrow as pa
 
 _LINE = 90
 """Characters of a line in a tooltip."""

@@ -1,10 +1,9 @@
 """Commits as text: the style of each kind, the lines of a commit, and the table beside the figure."""
 
-from __future__ import annotations
-
 import json
 import re
-from typing import TYPE_CHECKING, get_args
+from collections.abc import Sequence
+from typing import get_args
 
 import numpy as np
 import pyarrow as pa
@@ -18,9 +17,6 @@ from snapshot_explorer.view.drawing import Grid
 from snapshot_explorer.view.figures import Style, clean_text, escape_plotly, numbers_with_gaps
 from snapshot_explorer.view.palette import GRAY, KIND_COLORS
 from snapshot_explorer.view.row_changes import commit_bars_of, row_change_text, with_row_changes
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 STYLES = {
     "append": Style(color=KIND_COLORS["append"], pattern="", symbol="triangle-up", sign="+"),

@@ -1,8 +1,6 @@
 """The difference of two versions as a picture: files and bytes by part, and the partitions that differ most."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 import pyarrow as pa
@@ -12,9 +10,6 @@ from snapshot_explorer.arrow.value_text import format_cell
 from snapshot_explorer.view.figures import ADDED, REMOVED, REWRITTEN, SHARED
 from snapshot_explorer.view.palette import page_color
 from snapshot_explorer.view.svg import plain, plot_svg, titled
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 _MAX_PARTITIONS = 20
 """The number of partitions and buckets that are drawn: the ones with the most files that differ."""

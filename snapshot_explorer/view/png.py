@@ -1,19 +1,13 @@
 """Pictures as PNG, drawn without a browser: for pages that drop SVG, such as notebooks that are not trusted."""
 
-from __future__ import annotations
-
 import struct
 import zlib
 from base64 import b64encode
+from collections.abc import Sequence
 from html import escape
-from typing import TYPE_CHECKING
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import numpy.typing as npt
+import numpy.typing as npt
 
 PAPER = "#FFFFFF"
 _LETTERS = "0123456789abcdefghijklmnopqrstuvwxyzABGMPTk+\N{MINUS SIGN},.:?~-"

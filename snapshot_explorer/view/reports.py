@@ -1,18 +1,19 @@
 """`report`: results in one HTML file to hand over: no script, no request to anywhere, for screens and for paper."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from html import escape
-from typing import TYPE_CHECKING
+from os import PathLike
+from pathlib import Path
 
+from snapshot_explorer.analysis.diff.diff_plan import RowDiffPlan
 from snapshot_explorer.analysis.diff.diff_result import RowDiff
 from snapshot_explorer.analysis.repair import count_deleted_among
 from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotExplorerError
 from snapshot_explorer.core.frames import COMMITS
 from snapshot_explorer.core.hints import Hint, Message
-from snapshot_explorer.core.refs import parse_range, parse_ref
+from snapshot_explorer.core.refs import Ref, parse_range, parse_ref
 from snapshot_explorer.core.safe_text import sanitize
 from snapshot_explorer.core.shown import Shown
 from snapshot_explorer.core.text import format_utc, pluralize, short_user
@@ -24,14 +25,6 @@ from snapshot_explorer.view.dispatch import drawing_of
 from snapshot_explorer.view.drawing import Code, Drawing, Grid, Line, Pairs
 from snapshot_explorer.view.html import DARK_PICTURE, render_html
 from snapshot_explorer.view.timeline.commit_bars import BARS, commit_bars
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from os import PathLike
-    from pathlib import Path
-
-    from snapshot_explorer.analysis.diff.diff_plan import RowDiffPlan
-    from snapshot_explorer.core.refs import Ref
 
 _MAX_BYTES = 450_000
 """The size up to which a file has all rows that it may have."""

@@ -1,11 +1,10 @@
 """The rows that a commit changed: as a sentence, and as the two sides of its bar."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
@@ -14,13 +13,9 @@ from snapshot_explorer.core.records import MAINTENANCE_KINDS
 from snapshot_explorer.core.text import pluralize
 from snapshot_explorer.view.figures import numbers
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+_Mask = npt.NDArray[np.bool_]
+_Numbers = npt.NDArray[np.int64]
 
-    import numpy.typing as npt
-
-    _Mask = npt.NDArray[np.bool_]
-    _Numbers = npt.NDArray[np.int64]
 
 _NOT_COUNTED = "rows not counted"
 

@@ -1,17 +1,10 @@
 """The details that a writer stored about a commit as JSON text, as names and values."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
 
 from snapshot_explorer.arrow.value_text import truncate
-from snapshot_explorer.view.drawing import Line, Pairs
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from snapshot_explorer.view.drawing import Part
+from snapshot_explorer.view.drawing import Line, Pairs, Part
 
 _SHOWN_DETAILS = 60
 _LONGEST_DETAILS = 1_000_000

@@ -1,26 +1,19 @@
 """The actions of buttons: blame, trace and repair of rows, a bisection, loading rows. Each has a view of its own."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
+from snapshot_explorer.analysis.rows import Bisection, BisectionReading
 from snapshot_explorer.jupyter.explorer.contents import rows
-from snapshot_explorer.jupyter.explorer.contents.view_requests import ViewRequest, ViewResult
+from snapshot_explorer.jupyter.explorer.contents.view_requests import SnapshotCache, ViewRequest, ViewResult
 from snapshot_explorer.jupyter.explorer.environment import load_limits
-from snapshot_explorer.jupyter.explorer.views import View
+from snapshot_explorer.jupyter.explorer.views import ExplorerContext, View
 from snapshot_explorer.jupyter.explorer.work import Job
 from snapshot_explorer.table.cost import Cost
 from snapshot_explorer.view import Code, Drawing, Line, Pairs, drawing_of
 from snapshot_explorer.view.tracks.svg import svg_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, MutableMapping, Sequence
-
-    from snapshot_explorer.analysis.rows import Bisection, BisectionReading
-    from snapshot_explorer.jupyter.explorer.contents.view_requests import SnapshotCache
-    from snapshot_explorer.jupyter.explorer.views import ExplorerContext
 
 LOADS = ("b", "columns", "where", "load_limit", "engine", "types", "variable")
 """The traits of the state that loading depends on."""

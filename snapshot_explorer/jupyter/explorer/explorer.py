@@ -1,23 +1,26 @@
 """`Explorer`: the widget for time travel. It connects the state, the work on other threads, the views and the page."""
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
+from os import PathLike
+from pathlib import Path
 from shlex import quote
 from shutil import get_terminal_size
-from typing import TYPE_CHECKING, Any, get_args, overload
+from typing import Any, get_args, overload
 
 import anywidget
 import ipywidgets as widgets
 import pyarrow as pa
+from IPython.core.display_functions import DisplayHandle
 from IPython.core.getipython import get_ipython
 from IPython.display import display
 from pyarrow import ArrowException
-from traitlets import Dict, TraitError, Unicode, default
+from traitlets import Bunch, Dict, TraitError, Unicode, default
 
+from snapshot_explorer.analysis.health.symptoms import Symptom
 from snapshot_explorer.analysis.retention import LEVELS
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotExplorerError
@@ -28,6 +31,7 @@ from snapshot_explorer.history import history_of, missing_notes
 from snapshot_explorer.jupyter.cost import ENGINES
 from snapshot_explorer.jupyter.explorer.actions import LOADS, Bisector, Loader, RowActions
 from snapshot_explorer.jupyter.explorer.contents.commit_list import commit_rows, most_changed, overview
+from snapshot_explorer.jupyter.explorer.contents.grid_rows import Opens
 from snapshot_explorer.jupyter.explorer.contents.rows import load_code
 from snapshot_explorer.jupyter.explorer.contents.view_requests import SnapshotCache
 from snapshot_explorer.jupyter.explorer.environment import (
@@ -75,30 +79,18 @@ from snapshot_explorer.jupyter.explorer.state import (
     TABS,
     ExplorerState,
 )
-from snapshot_explorer.jupyter.explorer.views import BLANK, ExplorerContext, Views
+from snapshot_explorer.jupyter.explorer.views import BLANK, ExplorerContext, View, Views
 from snapshot_explorer.jupyter.explorer.work import Job, Work
 from snapshot_explorer.lake import Lake
 from snapshot_explorer.results.outputs import new_output_path, output_file
+from snapshot_explorer.table import Snapshot, Table
+from snapshot_explorer.view import Drawing
 from snapshot_explorer.view.commits import STYLES, with_totals
+from snapshot_explorer.view.figures import Picture
 from snapshot_explorer.view.palette import KIND_COLORS
 from snapshot_explorer.view.text import WIDTH
 from snapshot_explorer.view.timeline.columns import timeline_columns
 from snapshot_explorer.view.timeline.figure import timeline
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, MutableMapping, Sequence
-    from os import PathLike
-    from pathlib import Path
-
-    from IPython.core.display_functions import DisplayHandle
-    from traitlets import Bunch
-
-    from snapshot_explorer.analysis.health.symptoms import Symptom
-    from snapshot_explorer.jupyter.explorer.contents.grid_rows import Opens
-    from snapshot_explorer.jupyter.explorer.views import View
-    from snapshot_explorer.table import Snapshot, Table
-    from snapshot_explorer.view import Drawing
-    from snapshot_explorer.view.figures import Picture
 
 PLAY_SECONDS = 1.0
 _SOON = 0.2
@@ -178,6 +170,9 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
     page = Dict(help="The head, the versions of A and B, the choices of the state, and notes.").tag(sync=True)
     view = Dict(help="What the selected tab shows.").tag(sync=True)
     busy = Dict(help="What is being read, by place.").tag(sync=True)
+    _still: DisplayHandle | None = None
+    _live: DisplayHandle | None = None
+    _picture: Picture | None = None
 
     def __init__(
         self,
@@ -202,8 +197,6 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
         self._cache = SnapshotCache(table, variables)
         self._work = Work()
         self._facts = FactsReader(table, self.state, self._work, self._draw)
-        self._still: DisplayHandle | None = None
-        self._live: DisplayHandle | None = None
         self._still_bundle: dict[str, str] = {}
         self._saves_page = save_page
         self._about: dict[str, str] = {}
@@ -222,7 +215,6 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
         self._problems: int | None = None
         self._drawn: object = None
         self._listed: pa.Table = self.state.commits
-        self._picture: Picture | None = None
         self._answers = 0
         context = ExplorerContext(
             state=self.state,
@@ -270,7 +262,7 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
         """
         return self._views.by_place | {place: action.view for place, action in self._actions.items()}
 
-    def wait(self, seconds: float = 60) -> Explorer:
+    def wait(self, seconds: float = 60) -> "Explorer":
         """Return the explorer when nothing is being read; for cells, scripts and tests.
 
         Raises:

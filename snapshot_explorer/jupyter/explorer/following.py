@@ -1,20 +1,13 @@
 """Follow a table: poll it on the kernel's loop, and show an error where that fails."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+import asyncio
+from collections.abc import Callable
 
 from snapshot_explorer.history import history_of
-from snapshot_explorer.jupyter.explorer.reading import read_log
+from snapshot_explorer.jupyter.explorer.reading import Log, read_log
+from snapshot_explorer.jupyter.explorer.state import ExplorerState
 from snapshot_explorer.jupyter.explorer.work import running_loop
-
-if TYPE_CHECKING:
-    import asyncio
-    from collections.abc import Callable
-
-    from snapshot_explorer.jupyter.explorer.reading import Log
-    from snapshot_explorer.jupyter.explorer.state import ExplorerState
-    from snapshot_explorer.table import Snapshot, Table
+from snapshot_explorer.table import Snapshot, Table
 
 
 class Ticker:

@@ -1,11 +1,12 @@
 """The grid of a view: rows that are sorted and filtered here. A page receives some at a time."""
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import Any, TypeGuard
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from snapshot_explorer.core.errors import InvalidArgumentError
@@ -20,12 +21,6 @@ from snapshot_explorer.jupyter.explorer.contents.grid_rows import (
     page_of,
 )
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    import numpy as np
-    import numpy.typing as npt
-
 _LONGEST_FILTER = 1_000
 _PARTS = 8
 """Parts of rows that are kept in addition to the first."""
@@ -38,13 +33,14 @@ _HINTS = {
 class GridView:
     """Rows as a page receives them: `content` has the columns, the arrangement and the first page."""
 
+    _order: npt.NDArray[np.int64] | None = None
+
     def __init__(self, on_open: Callable[[Opens, str], None] | None = None) -> None:
         """Show nothing yet; `on_open` receives the condition or the version that a row opens."""
         self.content: dict[str, Any] = {}
         self._on_open = on_open
         self._rows: GridRows | None = None
         self._how = Arrangement()
-        self._order: npt.NDArray[np.int64] | None = None
         self._parts: dict[int, GridRows] = {}
 
     def show(self, rows: GridRows | None) -> None:

@@ -1,27 +1,18 @@
 """Read a table's log for the explorer: the newest commits, then all of them, later only new ones."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from snapshot_explorer.analysis.changes import interruption, newest_position
+from snapshot_explorer.analysis.changes import ChangePosition, interruption, newest_position
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.core import frames
 from snapshot_explorer.core.errors import UNREADABLE
-from snapshot_explorer.history import history_of
-from snapshot_explorer.table import parts_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from snapshot_explorer.analysis.changes import ChangePosition
-    from snapshot_explorer.core.records import Gap, Listing
-    from snapshot_explorer.history import History
-    from snapshot_explorer.table import Snapshot, Table
+from snapshot_explorer.core.records import Gap, Listing
+from snapshot_explorer.history import History, history_of
+from snapshot_explorer.table import Snapshot, Table, parts_of
 
 MOST_COMMITS = 10_000
 """Commits that are read, the newest ones."""

@@ -1,16 +1,15 @@
 """The explorer as one HTML file that works without Python: the page's script, over what was recorded of the views."""
 
-from __future__ import annotations
-
 import json
 import zlib
 from base64 import b64encode
 from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from hashlib import sha256
 from html import escape
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from snapshot_explorer.core.progress import step
 from snapshot_explorer.core.records import MAINTENANCE_KINDS
@@ -20,18 +19,13 @@ from snapshot_explorer.history import history_of, open_expression
 from snapshot_explorer.jupyter.explorer.contents.commit_list import PAGE, commit_rows, overview
 from snapshot_explorer.jupyter.explorer.contents.grid_rows import PAGE as ROWS
 from snapshot_explorer.jupyter.explorer.contents.grid_rows import ranks_of
+from snapshot_explorer.jupyter.explorer.contents.view_requests import ViewResult
 from snapshot_explorer.jupyter.explorer.page.scripts import script, text_of
-from snapshot_explorer.jupyter.explorer.state import COMPARED, MEASURES, READS
+from snapshot_explorer.jupyter.explorer.state import COMPARED, MEASURES, READS, ExplorerState
+from snapshot_explorer.jupyter.explorer.views import Views
+from snapshot_explorer.table import Table
 from snapshot_explorer.view import Pairs
 from snapshot_explorer.view.stored_details import stored_details
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from snapshot_explorer.jupyter.explorer.contents.view_requests import ViewResult
-    from snapshot_explorer.jupyter.explorer.state import ExplorerState
-    from snapshot_explorer.jupyter.explorer.views import Views
-    from snapshot_explorer.table import Table
 
 MOST_BYTES = 2_000_000
 """The maximum size of a file."""

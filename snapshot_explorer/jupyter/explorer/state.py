@@ -1,13 +1,13 @@
 """The state of an explorer, as one object that needs no browser: markers A and B, the tab, filters, what to load."""
 
-from __future__ import annotations
-
 from bisect import bisect_left, bisect_right
-from typing import TYPE_CHECKING, Any, get_args
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, get_args
 
 import pyarrow as pa
 from traitlets import Any as AnyTrait
-from traitlets import Bool, Dict, Enum, Float, HasTraits, Int, List, TraitError, Unicode, observe, validate
+from traitlets import Bool, Bunch, Dict, Enum, Float, HasTraits, Int, List, TraitError, Unicode, observe, validate
 
 from snapshot_explorer.analysis.retention import LEVELS
 from snapshot_explorer.arrow import compute as pc
@@ -20,12 +20,6 @@ from snapshot_explorer.jupyter.cost import ENGINES
 from snapshot_explorer.jupyter.tables import is_variable_name
 from snapshot_explorer.jupyter.zones import zone_of
 from snapshot_explorer.results import PandasTypes
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from datetime import datetime
-
-    from traitlets import Bunch
 
 TABS = ("commit", "manifests", "compare", "rows", "data", "files", "branches", "health")
 MEASURES: tuple[str, ...] = get_args(Measure)

@@ -1,28 +1,21 @@
 """The views of an explorer: their content, and the reads that fill them. No widgets."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from snapshot_explorer.analysis.health.symptoms import Symptom
 from snapshot_explorer.core.safe_text import sanitize
 from snapshot_explorer.history import history_of
 from snapshot_explorer.jupyter.explorer.contents import changed_rows, compared, lens, pictures, rows, version_views
+from snapshot_explorer.jupyter.explorer.contents.grid_rows import Opens
 from snapshot_explorer.jupyter.explorer.contents.view_requests import SnapshotCache, ViewRequest, ViewResult
 from snapshot_explorer.jupyter.explorer.grid_view import GridView
 from snapshot_explorer.jupyter.explorer.page.parts import parts_of
-from snapshot_explorer.jupyter.explorer.state import READS
-from snapshot_explorer.jupyter.explorer.work import Job, failure_text
+from snapshot_explorer.jupyter.explorer.state import READS, ExplorerState
+from snapshot_explorer.jupyter.explorer.work import Job, Work, failure_text
 from snapshot_explorer.view import render_text
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from snapshot_explorer.analysis.health.symptoms import Symptom
-    from snapshot_explorer.jupyter.explorer.contents.grid_rows import Opens
-    from snapshot_explorer.jupyter.explorer.state import ExplorerState
-    from snapshot_explorer.jupyter.explorer.work import Work
 
 _VIEWS: dict[str, tuple[Callable[[SnapshotCache, ViewRequest], ViewResult], tuple[str, ...]]] = {
     "commit": (version_views.commit, ("b", "zone", "rows_counted")),

@@ -1,30 +1,23 @@
 """Commits over versions as columns of bytes, for a page that draws them itself."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.view.commits import MAX_NAMES, name_line, with_totals
-from snapshot_explorer.view.figures import clean_text, numbers, numbers_with_gaps
+from snapshot_explorer.view.figures import Style, clean_text, numbers, numbers_with_gaps
 from snapshot_explorer.view.palette import page_color
 from snapshot_explorer.view.row_changes import with_row_changes
 from snapshot_explorer.view.timeline.flags import bars_top
-from snapshot_explorer.view.timeline.marks import timeline_marks
+from snapshot_explorer.view.timeline.marks import TimelineMarks, timeline_marks
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+Numbers: TypeAlias = npt.NDArray[np.int64] | npt.NDArray[np.float64] | npt.NDArray[np.uint8]
 
-    import numpy.typing as npt
-    import pyarrow as pa
-
-    from snapshot_explorer.view.figures import Style
-    from snapshot_explorer.view.timeline.marks import TimelineMarks
-
-    Numbers: TypeAlias = npt.NDArray[np.int64] | npt.NDArray[np.float64] | npt.NDArray[np.uint8]
 
 _READABLE = {"metadata": 1, "no": 2}
 _EXACT = 2**50

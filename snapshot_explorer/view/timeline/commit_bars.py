@@ -1,25 +1,17 @@
 """The newest commits as a picture, for pages without scripts."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
 
 from snapshot_explorer.arrow.value_text import MINUS
 from snapshot_explorer.core.safe_text import sanitize
 from snapshot_explorer.view.commits import time_texts
 from snapshot_explorer.view.palette import BLUE, GRAY, VERMILLION
 from snapshot_explorer.view.png import PAPER, Canvas
-from snapshot_explorer.view.timeline.marks import short_number, timeline_marks
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    import numpy.typing as npt
-    import pyarrow as pa
-
-    from snapshot_explorer.view.timeline.marks import TimelineMarks
+from snapshot_explorer.view.timeline.marks import TimelineMarks, short_number, timeline_marks
 
 BARS = 120
 """The maximum number of commits in a picture."""

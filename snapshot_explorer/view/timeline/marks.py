@@ -4,13 +4,13 @@
 the newest commits for pages without scripts.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, get_args
+from typing import get_args
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
@@ -22,13 +22,8 @@ from snapshot_explorer.view.figures import Style, numbers, numbers_with_gaps, ve
 from snapshot_explorer.view.row_changes import CommitBars, commit_bars_of
 from snapshot_explorer.view.timeline.flags import FlagLayer, place_flags
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    import numpy.typing as npt
-
-    _Mask = npt.NDArray[np.bool_]
-    _Numbers = npt.NDArray[np.int64]
+_Mask = npt.NDArray[np.bool_]
+_Numbers = npt.NDArray[np.int64]
 
 
 _USUAL, _OUTLIER, _ROOM = 0.95, 4, 1.5

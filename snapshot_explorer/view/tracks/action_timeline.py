@@ -1,8 +1,7 @@
 """Actions on a table over time: a figure with a lane for each action, and a table with a bar for how long it ran."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pyarrow as pa
 
@@ -10,10 +9,6 @@ from snapshot_explorer.core.text import pluralize
 from snapshot_explorer.view.drawing import Drawing, Grid, Line
 from snapshot_explorer.view.tracks.svg import TracksPicture
 from snapshot_explorer.view.tracks.tracks import Mark, Span, Track, Tracks, style_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from typing import Any
 
 _MOST = 5_000
 _BAR = 24

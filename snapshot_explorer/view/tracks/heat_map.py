@@ -1,16 +1,11 @@
 """A map of numbers: a row for each label, a column for each version or run of versions; as data."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from snapshot_explorer.core.text import format_size, pluralize
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 _FAINTEST = 0.2
 

@@ -1,9 +1,8 @@
 """The commits of many tables over time, as a figure with a lane per table."""
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from datetime import datetime
 
 import pyarrow as pa
 
@@ -13,10 +12,6 @@ from snapshot_explorer.view.drawing import Drawing, Grid, Line
 from snapshot_explorer.view.row_changes import with_row_changes
 from snapshot_explorer.view.tracks.svg import TracksPicture
 from snapshot_explorer.view.tracks.tracks import Mark, Track, Tracks
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from datetime import datetime
 
 _MAX_LANES = 60
 _MAX_POINTS = 5_000

@@ -1,9 +1,8 @@
 """File groups over versions: the base file and the log files of each slice, as tracks and as a table."""
 
-from __future__ import annotations
-
 from bisect import bisect_left
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pyarrow as pa
 
@@ -11,10 +10,6 @@ from snapshot_explorer.core.text import format_size, pluralize
 from snapshot_explorer.view.drawing import Drawing, Grid, Line
 from snapshot_explorer.view.tracks.svg import TracksPicture
 from snapshot_explorer.view.tracks.tracks import MOST_TRACKS, Mark, Span, Track, Tracks
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from typing import Any
 
 _SIGNS = 60
 """The maximum number of versions that a row of the table shows."""

@@ -1,11 +1,10 @@
 """Tracks and maps of numbers as SVG: for results, the explorer's page, and files."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,18 +12,13 @@ from snapshot_explorer.arrow.value_text import truncate
 from snapshot_explorer.core.safe_text import sanitize
 from snapshot_explorer.core.text import format_utc
 from snapshot_explorer.view.dispatch import picture_of
+from snapshot_explorer.view.drawing import Drawing
 from snapshot_explorer.view.figures import Picture
 from snapshot_explorer.view.palette import BLUE, page_color
 from snapshot_explorer.view.png import image_html
 from snapshot_explorer.view.svg import LONGEST, SvgPicture, plain, plot_svg, shape, tick_texts, titled
-from snapshot_explorer.view.tracks.tracks import BRIEF_TRACKS, NOT_EVALUATED, low_texts, style_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from snapshot_explorer.view.drawing import Drawing
-    from snapshot_explorer.view.tracks.heat_map import HeatMap
-    from snapshot_explorer.view.tracks.tracks import Span, Track, Tracks
+from snapshot_explorer.view.tracks.heat_map import HeatMap
+from snapshot_explorer.view.tracks.tracks import BRIEF_TRACKS, NOT_EVALUATED, Span, Track, Tracks, low_texts, style_of
 
 _HIGH, _LOW, _TOP = 32, 16, 8
 """In pixels: a track with texts, another one, and the room above the first."""

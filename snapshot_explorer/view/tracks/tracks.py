@@ -1,16 +1,11 @@
 """Tracks: lines with marks on them, over versions or over time, such as a row's history; as data."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from datetime import datetime
 
 from snapshot_explorer.view.commits import OTHER, STYLES
 from snapshot_explorer.view.figures import Style
 from snapshot_explorer.view.palette import BLUE, GRAY, GREEN, ORANGE, PURPLE, SKY, VERMILLION
-
-if TYPE_CHECKING:
-    from datetime import datetime
 
 MOST_TRACKS, BRIEF_TRACKS = 60, 12
 """The maximum number of tracks, and of those in the picture that a result shows by itself."""

@@ -1,30 +1,22 @@
 """The rows that differ between A and B: first the cost, then the rows; no widget."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 import pyarrow as pa
 
+from snapshot_explorer.analysis.diff import RowDiff, RowDiffPlan
 from snapshot_explorer.core.records import AFTER, DELETED, INSERTED
 from snapshot_explorer.core.text import pluralize
 from snapshot_explorer.jupyter.explorer.contents.distributions import distributions
-from snapshot_explorer.jupyter.explorer.contents.grid_rows import grid_rows
+from snapshot_explorer.jupyter.explorer.contents.grid_rows import GridRows, grid_rows
 from snapshot_explorer.jupyter.explorer.contents.lens import direction
 from snapshot_explorer.jupyter.explorer.contents.row_conditions import row_conditions
-from snapshot_explorer.jupyter.explorer.contents.view_requests import PAGE, ViewResult
+from snapshot_explorer.jupyter.explorer.contents.view_requests import PAGE, SnapshotCache, ViewRequest, ViewResult
 from snapshot_explorer.jupyter.explorer.environment import load_limits
 from snapshot_explorer.table.cost import Cost, ReadLimits
-from snapshot_explorer.view import Drawing, Grid, Line, drawing_of
+from snapshot_explorer.view import Drawing, Grid, Line, Part, drawing_of
 from snapshot_explorer.view.records.diffs import CHANGE_WORDS, comparison_facts, drawn_changes
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from snapshot_explorer.analysis.diff import RowDiff, RowDiffPlan
-    from snapshot_explorer.jupyter.explorer.contents.grid_rows import GridRows
-    from snapshot_explorer.jupyter.explorer.contents.view_requests import SnapshotCache, ViewRequest
-    from snapshot_explorer.view import Part
 
 _SMALL = ReadLimits(rows=100_000, size_bytes=10_000_000)
 """The limits of a read without a click on a button."""

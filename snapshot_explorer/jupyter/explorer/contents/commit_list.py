@@ -1,20 +1,16 @@
 """The list of commits on the page, and the strip of the whole history above it. Plain data."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
 
 from snapshot_explorer.arrow.value_text import truncate
 from snapshot_explorer.core.safe_text import sanitize
 from snapshot_explorer.view.commits import commit_message
 from snapshot_explorer.view.figures import numbers
 from snapshot_explorer.view.row_changes import commit_bars_of, row_change_text
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-    import pyarrow as pa
 
 PAGE = 60
 """Commits that are sent to the page at a time."""

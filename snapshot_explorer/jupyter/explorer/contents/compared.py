@@ -1,21 +1,13 @@
 """How B differs from A, and from another table: a part of the comparison; no widget."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from snapshot_explorer.analysis.compare import EMPTY_TEXTS
 from snapshot_explorer.history import history_of
 from snapshot_explorer.jupyter.explorer.contents.changed_rows import changed_rows
 from snapshot_explorer.jupyter.explorer.contents.grid_rows import grid_rows
 from snapshot_explorer.jupyter.explorer.contents.lens import direction
-from snapshot_explorer.jupyter.explorer.contents.view_requests import PAGE, ViewResult
+from snapshot_explorer.jupyter.explorer.contents.view_requests import PAGE, SnapshotCache, ViewRequest, ViewResult
 from snapshot_explorer.view import Drawing, Grid, Line, drawing_of
 from snapshot_explorer.view.records.frames import drawn_rows
-
-if TYPE_CHECKING:
-    from snapshot_explorer.jupyter.explorer.contents.view_requests import SnapshotCache, ViewRequest
-    from snapshot_explorer.results import Frame
 
 
 def _no_table(cache: SnapshotCache, b: int) -> ViewResult:
@@ -66,7 +58,7 @@ def compare(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
             source=source,
             shares=tuple((name, files.get(name, 0)) for name in ("shared", "added", "removed")),
         )
-    frame: Frame = getattr(comparison, part)
+    frame = getattr(comparison, part)
     if not len(frame):
         drawing = Drawing(title=frame.title, parts=(Line(EMPTY_TEXTS[part]),))
         return ViewResult(drawing=drawing, code=f"{code}.{part}", source=source)

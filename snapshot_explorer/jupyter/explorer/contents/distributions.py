@@ -1,10 +1,10 @@
 """The distributions of the values of columns in two sets of rows, the largest difference first. Plain data."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
@@ -14,12 +14,8 @@ from snapshot_explorer.core.text import pluralize
 from snapshot_explorer.jupyter.explorer.contents.grid_rows import BINS, bin_places
 from snapshot_explorer.view.figures import clean_text
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+_Counts = npt.NDArray[np.int64]
 
-    import numpy.typing as npt
-
-    _Counts = npt.NDArray[np.int64]
 
 MOST_TILES = 60
 _MOST_VALUES = 8

@@ -1,14 +1,14 @@
 """Rows of a grid in the kernel: facts on its columns, their order, a filter, and pages of text. No widget."""
 
-from __future__ import annotations
-
 import math
 import re
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
@@ -24,11 +24,6 @@ from snapshot_explorer.view.drawing import DRAWN_COLUMNS, Grid
 from snapshot_explorer.view.figures import clean_text
 from snapshot_explorer.view.grid import heading_of, shown_columns
 from snapshot_explorer.view.palette import KIND_COLORS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    import numpy.typing as npt
 
 PAGE = 60
 """The maximum number of rows of a page."""
@@ -55,7 +50,7 @@ _COMPARISONS = {
     "=": pc.equal,
 }
 
-Draw: TypeAlias = "Callable[[Sequence[int]], tuple[pa.Table, frozenset[tuple[int, int]]]]"
+Draw: TypeAlias = Callable[[Sequence[int]], tuple[pa.Table, frozenset[tuple[int, int]]]]
 Opens = Literal["blame", "version", "where"]
 
 
@@ -82,7 +77,7 @@ class GridRows:
     """The number of all rows if `rows` is only their first part, which is in order already."""
     part: int = 0
     """The number of rows of a part."""
-    read: Callable[[int], GridRows] | None = None
+    read: "Callable[[int], GridRows] | None" = None
     """Reads the part that begins at a place."""
     order: tuple[int | None, bool] = (None, False)
     """The column by which these rows are sorted, and whether the largest values come first."""

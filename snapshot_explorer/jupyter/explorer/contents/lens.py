@@ -1,21 +1,16 @@
 """The manifest lens: the lists base, delta and changelog of A and B beside each other, down to entries; no widget."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from snapshot_explorer.core.text import format_size
 from snapshot_explorer.jupyter.explorer.contents.grid_rows import grid_rows
-from snapshot_explorer.jupyter.explorer.contents.view_requests import PAGE, ViewResult
+from snapshot_explorer.jupyter.explorer.contents.view_requests import PAGE, SnapshotCache, ViewRequest, ViewResult
 from snapshot_explorer.results import non_empty_columns
 from snapshot_explorer.view import Drawing, Grid, Item, Lane, LaneDiagram, Line
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+_Row = Mapping[str, Any]
 
-    from snapshot_explorer.jupyter.explorer.contents.view_requests import SnapshotCache, ViewRequest
-
-    _Row = Mapping[str, Any]
 
 SIGNS = {
     "carried over": "=",

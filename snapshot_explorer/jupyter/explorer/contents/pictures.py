@@ -1,24 +1,17 @@
 """Views of all versions: lifetimes of files, changes of partitions, branches and tags; no widget."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from snapshot_explorer.analysis.retention import read_readability
 from snapshot_explorer.core.errors import InvalidArgumentError
 from snapshot_explorer.history import history_of
 from snapshot_explorer.jupyter.explorer.contents import version_views
-from snapshot_explorer.jupyter.explorer.contents.view_requests import ViewResult
-from snapshot_explorer.view import Drawing, Grid, Line, drawing_of, picture_of
+from snapshot_explorer.jupyter.explorer.contents.view_requests import SnapshotCache, ViewRequest, ViewResult
+from snapshot_explorer.view import Drawing, Grid, Line, Part, drawing_of, picture_of
 from snapshot_explorer.view.records.frames import drawn_rows
 from snapshot_explorer.view.tracks.branch_graph import branch_graph
 from snapshot_explorer.view.tracks.file_lifetimes import file_tracks, partition_heat
 from snapshot_explorer.view.tracks.svg import heat_svg, svg_of, tracks_svg
-
-if TYPE_CHECKING:
-    from snapshot_explorer.jupyter.explorer.contents.view_requests import SnapshotCache, ViewRequest
-    from snapshot_explorer.view import Part
 
 _NAMES = {"actions": "Actions", "slices": "File groups"}
 """The titles of the pictures of metadata tables."""

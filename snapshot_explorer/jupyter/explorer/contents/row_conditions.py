@@ -1,18 +1,13 @@
 """Conditions in SQL that select rows by their key."""
 
-from __future__ import annotations
-
 import math
+from collections.abc import Sequence
 from datetime import date, datetime
 from decimal import Decimal
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from snapshot_explorer.engines.duckdb_ast import quote_identifier
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _LONGEST = 200
 """Characters of a text in a condition."""

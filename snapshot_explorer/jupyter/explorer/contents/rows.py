@@ -1,23 +1,17 @@
 """The table's own rows at B: a preview of them, and loading them into a variable; no widget."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
 from snapshot_explorer.core.text import pluralize
-from snapshot_explorer.jupyter.explorer.contents.grid_rows import grid_rows, with_json
+from snapshot_explorer.jupyter.explorer.contents.grid_rows import GridRows, grid_rows, with_json
 from snapshot_explorer.jupyter.explorer.contents.row_conditions import row_conditions
 from snapshot_explorer.jupyter.explorer.contents.version_rows import PART, VersionRows
-from snapshot_explorer.jupyter.explorer.contents.view_requests import PAGE, ViewResult
+from snapshot_explorer.jupyter.explorer.contents.view_requests import PAGE, SnapshotCache, ViewRequest, ViewResult
 from snapshot_explorer.table.cost import Cost, ReadLimits, cost_of
 from snapshot_explorer.view import Drawing, Grid, Line
-
-if TYPE_CHECKING:
-    from snapshot_explorer.jupyter.explorer.contents.grid_rows import GridRows
-    from snapshot_explorer.jupyter.explorer.contents.view_requests import SnapshotCache, ViewRequest
 
 _MOST_COLUMNS = 50
 _MOST_NAMES = 2_000

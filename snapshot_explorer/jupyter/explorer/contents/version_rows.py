@@ -1,9 +1,7 @@
 """The rows of a version in the order of a column; many are read in parts. No widget."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -12,12 +10,8 @@ from snapshot_explorer.core.errors import InvalidArgumentError
 from snapshot_explorer.engines.duckdb_ast import quote_identifier
 from snapshot_explorer.jupyter.explorer.contents.row_conditions import comparison
 from snapshot_explorer.results.exports import flatten_rows
+from snapshot_explorer.table import Snapshot
 from snapshot_explorer.table.cost import ReadLimits, cost_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from snapshot_explorer.table import Snapshot
 
 PART = 960
 """Rows that are read at a time: pages of a grid fit into it."""

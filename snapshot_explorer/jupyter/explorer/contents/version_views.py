@@ -1,8 +1,6 @@
 """Views of one version: its commit, its files, its health. Drawings; no widget."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
@@ -15,14 +13,11 @@ from snapshot_explorer.history import history_of
 from snapshot_explorer.history.commits import commit_of
 from snapshot_explorer.jupyter.explorer.contents.commit_list import commit_rows
 from snapshot_explorer.jupyter.explorer.contents.grid_rows import grid_rows
-from snapshot_explorer.jupyter.explorer.contents.view_requests import PAGE, ViewResult
+from snapshot_explorer.jupyter.explorer.contents.view_requests import PAGE, SnapshotCache, ViewRequest, ViewResult
 from snapshot_explorer.jupyter.explorer.state import READS
 from snapshot_explorer.jupyter.zones import local_text
 from snapshot_explorer.view import Drawing, Grid, Line, Pairs, drawing_of
 from snapshot_explorer.view.records.health import problem_count
-
-if TYPE_CHECKING:
-    from snapshot_explorer.jupyter.explorer.contents.view_requests import SnapshotCache, ViewRequest
 
 _IN_HEADLINE = ("kind", "operation", "user")
 _LONGEST_FACT = 300

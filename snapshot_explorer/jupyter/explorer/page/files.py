@@ -1,15 +1,11 @@
 """Rows as a file that the browser saves."""
 
-from __future__ import annotations
-
 import io
-from typing import TYPE_CHECKING
+
+import pyarrow as pa
 
 from snapshot_explorer.core.errors import InvalidArgumentError
 from snapshot_explorer.results.exports import flatten_rows
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 FILE_FORMATS = ("csv", "parquet")
 _MOST_BYTES = 200_000_000

@@ -1,18 +1,13 @@
 """Drawings as plain data for the page, which sets every text as text."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from snapshot_explorer.arrow.value_text import NULL, format_cell, truncate, unit_of
 from snapshot_explorer.core.safe_text import sanitize
-from snapshot_explorer.view import Code, Drawing, Grid, LaneDiagram, Line, Pairs
+from snapshot_explorer.view import Code, Drawing, Grid, Item, LaneDiagram, Line, Pairs, Part
 from snapshot_explorer.view.drawing import codes_of
 from snapshot_explorer.view.grid import columns_note, rows_note, shown_columns
 from snapshot_explorer.view.palette import KIND_COLORS
-
-if TYPE_CHECKING:
-    from snapshot_explorer.view import Item, Part
 
 _WIDEST_CELL = 80
 _WIDEST_VALUE = 1_000

@@ -1,11 +1,9 @@
 """The explorer on pages without widgets: a table and a picture, as text and as HTML without scripts."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from html import escape
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -16,17 +14,12 @@ from snapshot_explorer.core.records import MAINTENANCE_KINDS, gaps_text
 from snapshot_explorer.core.text import format_size, list_names, pluralize
 from snapshot_explorer.history import history_of
 from snapshot_explorer.history.overview import total_rows_name
-from snapshot_explorer.view import Drawing, Grid, Line, render_html, render_text
+from snapshot_explorer.jupyter.explorer.reading import Log, TableSize
+from snapshot_explorer.jupyter.explorer.state import ExplorerState
+from snapshot_explorer.table import Table
+from snapshot_explorer.view import Drawing, Grid, Line, Part, render_html, render_text
 from snapshot_explorer.view.text import WIDTH
 from snapshot_explorer.view.timeline.commit_bars import commit_bars
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from snapshot_explorer.jupyter.explorer.reading import Log, TableSize
-    from snapshot_explorer.jupyter.explorer.state import ExplorerState
-    from snapshot_explorer.table import Table
-    from snapshot_explorer.view import Part
 
 LIVE = "sx-explorer"
 """The CSS class of an explorer on a page with widgets."""

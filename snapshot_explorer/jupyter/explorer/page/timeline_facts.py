@@ -1,29 +1,26 @@
 """Facts that a timeline draws in addition to commits, read after them: the table's size over time, and anomalies."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pyarrow as pa
 
+from snapshot_explorer.analysis.health.symptoms import Symptom
 from snapshot_explorer.analysis.profile import read_totals
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.core.frames import ANOMALIES
 from snapshot_explorer.history import history_of
+from snapshot_explorer.jupyter.explorer.reading import Log
+from snapshot_explorer.jupyter.explorer.state import ExplorerState
 from snapshot_explorer.jupyter.explorer.work import Job, Work
+from snapshot_explorer.table import Table
 from snapshot_explorer.view.timeline.columns import TableFacts
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from snapshot_explorer.analysis.health.symptoms import Symptom
-    from snapshot_explorer.jupyter.explorer.reading import Log
-    from snapshot_explorer.jupyter.explorer.state import ExplorerState
-    from snapshot_explorer.table import Table
 
 
 class FactsReader:
     """Reads and caches the facts that a timeline draws in addition to commits."""
+
+    findings: tuple[Symptom, ...] = ()
+    """What went wrong, as far as it was read."""
 
     def __init__(self, table: Table, state: ExplorerState, work: Work, changed: Callable[[], None]) -> None:
         """Read nothing yet; `changed` is called once something was read."""
@@ -31,8 +28,6 @@ class FactsReader:
         self._totals: pa.Table | None = None
         self._totals_of: Log | None = None
         self._anomalies: pa.Table | None = None
-        self.findings: tuple[Symptom, ...] = ()
-        """What went wrong, as far as it was read."""
 
     @property
     def key(self) -> tuple[object, ...]:
