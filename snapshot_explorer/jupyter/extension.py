@@ -1,7 +1,7 @@
 """The IPython extension: what `%load_ext snapshot_explorer` registers, and how it is removed."""
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from IPython.core.interactiveshell import InteractiveShell
 
@@ -9,7 +9,7 @@ from snapshot_explorer.core.safe_text import logger_of
 from snapshot_explorer.core.shown import Shown
 from snapshot_explorer.jupyter.magics import NAMES, SnapshotMagics, spelling
 from snapshot_explorer.results import Frame
-from snapshot_explorer.view import SvgPicture, drawing_of, mimebundle, shown_picture, spelled
+from snapshot_explorer.view import ShownFigure, mimebundle_of
 
 log = logger_of(__name__)
 
@@ -20,12 +20,7 @@ except ImportError as error:
     completion = None  # type: ignore[assignment]
     log.warning("Completion of %%snapshot lines is off: %s", error)
 
-if TYPE_CHECKING:
-    from snapshot_explorer.view.plotly_figure import FigureWithTable
-
 _KINDS = ("line", "cell")
-_FIGURE = ("snapshot_explorer.view.plotly_figure", "FigureWithTable")
-"""The class of figures, by name: importing it imports plotly."""
 _QUESTION = re.compile(
     rf"(?:(?P<before>\?{{1,2}})\s*)?%(?P<magic>{'|'.join(NAMES)})\s+(?P<word>[a-z]+)\s*(?P<after>\?{{0,2}})\s*"
 )
@@ -49,22 +44,18 @@ def load_ipython_extension(ip: InteractiveShell) -> None:
     if completion is not None:
         ip.Completer.custom_matchers.append(completion.matcher(magics.tables, ip.user_ns))
 
-    def draw(frame: Frame, **_: object) -> dict[str, str]:
-        return mimebundle(spelled(drawing_of(frame), spelling()), limit=magics.display_limit)
+    def draw(frame: Frame | ShownFigure, **_: object) -> dict[str, Any]:
+        return mimebundle_of(frame, limit=magics.display_limit, call=spelling())
 
     def draw_record(record: Shown, **choices: object) -> dict[str, Any]:
         if type(record)._repr_mimebundle_ is not Shown._repr_mimebundle_:
             return record._repr_mimebundle_(**choices)
-        return mimebundle(spelled(drawing_of(record), spelling()), picture=shown_picture(record))
-
-    def depict(figure: "FigureWithTable | SvgPicture", **_: object) -> dict[str, Any]:
-        return figure.mimebundle(limit=magics.display_limit, call=spelling())
+        return mimebundle_of(record, call=spelling())
 
     if ip.display_formatter is not None:
         ip.display_formatter.mimebundle_formatter.for_type(Frame, draw)
+        ip.display_formatter.mimebundle_formatter.for_type(ShownFigure, draw)
         ip.display_formatter.mimebundle_formatter.for_type(Shown, draw_record)
-        ip.display_formatter.mimebundle_formatter.for_type(SvgPicture, depict)
-        ip.display_formatter.mimebundle_formatter.for_type_by_name(*_FIGURE, depict)
     magics.shown_progress.register()
     if taken:
         free = [f"%{name}" for name in NAMES if name not in taken]
@@ -92,12 +83,8 @@ def unload_ipython_extension(ip: InteractiveShell) -> None:
         matchers[:] = [item for item in matchers if getattr(item, "matcher_identifier", None) != completion.MATCHER]
     if ip.display_formatter is not None:
         formatter = ip.display_formatter.mimebundle_formatter
-        for shown in (Frame, Shown, SvgPicture):
+        for shown in (Frame, ShownFigure, Shown):
             formatter.type_printers.pop(shown, None)
-        formatter.deferred_printers.pop(_FIGURE, None)
-        # IPython moves it once a figure has been displayed.
-        for figure in [cls for cls in formatter.type_printers if (cls.__module__, cls.__name__) == _FIGURE]:
-            formatter.type_printers.pop(figure)
 
 
 def answer_questions(lines: list[str]) -> list[str]:

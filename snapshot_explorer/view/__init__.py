@@ -3,6 +3,10 @@
 Records carry no drawing. The explorer's page is in `jupyter.explorer`.
 """
 
+from collections.abc import Callable
+from typing import Any
+
+from snapshot_explorer.core.hints import Hint, python_call
 from snapshot_explorer.view.dispatch import PICTURED, drawing_of, picture_of
 from snapshot_explorer.view.drawing import (
     DRAWN_ROWS,
@@ -19,7 +23,7 @@ from snapshot_explorer.view.drawing import (
     spelled,
 )
 from snapshot_explorer.view.html import render_html
-from snapshot_explorer.view.svg import SvgPicture
+from snapshot_explorer.view.svg import ShownFigure, SvgPicture
 from snapshot_explorer.view.text import render_text
 
 __all__ = [
@@ -33,35 +37,40 @@ __all__ = [
     "Line",
     "Pairs",
     "Part",
+    "ShownFigure",
     "SvgPicture",
     "codes_of",
     "drawing_of",
-    "mimebundle",
     "mimebundle_of",
     "picture_of",
     "render_html",
     "render_text",
-    "shown_picture",
     "spelled",
     "text_of",
 ]
 
 
-def mimebundle(drawing: Drawing, *, limit: int = DRAWN_ROWS, picture: str = "") -> dict[str, str]:
-    """Return the drawing as `text/plain` and `text/html`, for `_repr_mimebundle_`.
+def mimebundle_of(
+    record: object, *, limit: int = DRAWN_ROWS, call: Callable[[Hint], str] = python_call
+) -> dict[str, Any]:
+    """Return a record as `text/plain` and `text/html`, and a figure of plotly as its own, for `_repr_mimebundle_`.
 
     Args:
         limit: Rows to draw of a grid that has no limit of its own.
-        picture: SVG for the HTML, below the title; see `shown_picture`.
+        call: Spells the hints.
     """
+    drawing = spelled(drawing_of(record), call)
     return {
+        **(record.formats if isinstance(record, ShownFigure) else {}),
         "text/plain": render_text(drawing, limit=limit),
-        "text/html": render_html(drawing, limit=limit, can_copy=True, picture=picture),
+        "text/html": render_html(drawing, limit=limit, can_copy=True, picture=_shown_picture(record)),
     }
 
 
-def shown_picture(record: object) -> str:
+def _shown_picture(record: object) -> str:
     """Return the picture that a record shows by itself, as HTML; empty if it shows only its drawing."""
+    if isinstance(record, SvgPicture):
+        return record.svg
     if type(record).__name__ not in PICTURED:
         return ""
     from snapshot_explorer.view.tracks.svg import TracksPicture, brief_html  # noqa: PLC0415 - few records have one
@@ -73,8 +82,3 @@ def shown_picture(record: object) -> str:
 def text_of(record: object) -> str:
     """Return a record as aligned text."""
     return render_text(drawing_of(record))
-
-
-def mimebundle_of(record: object) -> dict[str, str]:
-    """Return a record as `text/plain` and `text/html`, for `_repr_mimebundle_`."""
-    return mimebundle(drawing_of(record), picture=shown_picture(record))

@@ -1,16 +1,12 @@
 """The drawing and the picture of a record, by its type. Modules in `records` have them, imported when needed."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from functools import singledispatch
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from snapshot_explorer.view.drawing import Drawing
-    from snapshot_explorer.view.figures import Picture
+from snapshot_explorer.view.drawing import Drawing
+from snapshot_explorer.view.figures import Picture
 
 MODULES = {
     "core.records.Commit": "commits",
@@ -43,8 +39,7 @@ MODULES = {
     "lake.tracing.LakeTrace": "traces",
     "table.snapshot.Snapshot": "tables",
     "table.table.Table": "tables",
-    "view.plotly_figure.FigureWithTable": "figures",
-    "view.svg.SvgPicture": "figures",
+    "view.svg.ShownFigure": "figures",
 }
 """The module in `records` that draws a type. A type that is not listed is drawn like the type it inherits from."""
 
@@ -61,6 +56,11 @@ PICTURED: Mapping[str, Mapping[str, object]] = {
 def draw(record: Any) -> Drawing:
     """Return what is drawn of a record. Modules register a function for each type."""
     raise TypeError(f"{type(record).__qualname__} has no drawing.")
+
+
+@draw.register
+def _itself(drawing: Drawing) -> Drawing:
+    return drawing
 
 
 @singledispatch

@@ -4,23 +4,16 @@ A picture is 900 pixels wide. Its plot is an `svg` inside of it whose places are
 explorer's page can give it another one.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from snapshot_explorer.arrow.value_text import text_width, truncate
-from snapshot_explorer.core.hints import Hint, python_call
 from snapshot_explorer.core.safe_text import sanitize
 from snapshot_explorer.core.shown import Shown
-from snapshot_explorer.view.drawing import DRAWN_ROWS, Drawing, spelled
-from snapshot_explorer.view.html import render_html
+from snapshot_explorer.view.drawing import Drawing
 from snapshot_explorer.view.palette import GRAY
-from snapshot_explorer.view.text import render_text
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 LONGEST = 24
 """Characters of a text in a picture."""
@@ -42,25 +35,26 @@ _SHAPES = {
 }
 
 
+class ShownFigure(Shown):
+    """A figure that displays with its table, and as the table where no figure is shown."""
+
+    __slots__ = ()
+    table: Drawing
+
+    @property
+    def formats(self) -> dict[str, Any]:
+        """The figure by MIME type, in addition to HTML and text."""
+        return {}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class SvgPicture(Shown):
-    """A picture with tooltips, which displays with its table, and as the table on pages that show no SVG."""
+class SvgPicture(ShownFigure):
+    """A picture with tooltips."""
 
     svg: str
     """The picture, to write into a file; empty if there is nothing to draw."""
     table: Drawing
     """What is drawn beside the picture."""
-
-    def mimebundle(self, *, limit: int = DRAWN_ROWS, call: Callable[[Hint], str] = python_call) -> dict[str, Any]:
-        """Return the picture and the table as HTML, and the table as text, for `_repr_mimebundle_`."""
-        table = spelled(self.table, call)
-        return {
-            "text/html": render_html(table, limit=limit, can_copy=True, picture=self.svg),
-            "text/plain": render_text(table, limit=limit),
-        }
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, Any]:
-        return self.mimebundle()
 
 
 def plot_svg(

@@ -17,8 +17,7 @@ from snapshot_explorer.view import (
     LaneDiagram,
     Line,
     Pairs,
-    drawing_of,
-    mimebundle,
+    mimebundle_of,
     render_html,
 )
 from tests.inner.view import COPY_SCRIPT
@@ -167,14 +166,14 @@ def test_there_is_no_script_but_the_one_that_copies_and_no_outside_resource() ->
     parts = (Grid(pa.table({"path": [EVIL]})), Line("x"), Code(EVIL), Pairs((("p", (Code("a"), Code("b"))),)))
     drawing = Drawing(title="t", parts=parts)
 
-    drawn = mimebundle(drawing)["text/html"]
+    drawn = mimebundle_of(drawing)["text/html"]
     assert drawn.count(COPY_SCRIPT) == 1
     assert Page(drawn).texts.count(EVIL) == 2
     drawn = drawn.replace(COPY_SCRIPT, "")
 
     assert drawn.count('<code class="sx-copy') == 4
     assert "<script" not in render_html(drawing)
-    assert "<script" not in mimebundle(LANES)["text/html"]
+    assert "<script" not in mimebundle_of(LANES)["text/html"]
 
     assert not re.search(r"<script|url\(|@import|https?:|src=|href=|\bon\w+=", drawn)
 
@@ -213,7 +212,7 @@ def test_twenty_commits_stay_small() -> None:
     }
     frame = Frame(pa.Table.from_pylist([row] * 30, COMMITS).select(list(row)), title="History", noun="versions")
 
-    assert len(mimebundle(drawing_of(frame))["text/html"]) < 15_000
+    assert len(mimebundle_of(frame)["text/html"]) < 15_000
 
 
 @given(st.text(max_size=100), st.text(max_size=100), st.text(max_size=300) | st.none())
@@ -260,7 +259,7 @@ def test_bars_of_equal_length_are_not_drawn() -> None:
 def test_the_bundle_holds_text_and_html() -> None:
     drawing = Drawing(title="t", parts=(Grid(pa.table({"n": list(range(9))})),))
 
-    bundle = mimebundle(drawing, limit=2)
+    bundle = mimebundle_of(drawing, limit=2)
 
     assert list(bundle) == ["text/plain", "text/html"]
     assert all("2 of 9 rows" in said for said in bundle.values())

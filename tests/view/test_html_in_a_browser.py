@@ -6,7 +6,7 @@ import pytest
 
 from snapshot_explorer import open_table, samples
 from snapshot_explorer.table import read_overview
-from snapshot_explorer.view import Code, Drawing, Pairs, mimebundle
+from snapshot_explorer.view import Code, Drawing, Pairs, mimebundle_of
 from tests.support.contrast import cut_controls, low_contrasts
 
 pytestmark = [
@@ -24,7 +24,7 @@ def page(blank_page):
 
 
 def shown(page, *things, theme="light"):
-    bundles = [mimebundle(one) if isinstance(one, Drawing) else one._repr_mimebundle_() for one in things]
+    bundles = [mimebundle_of(one) if isinstance(one, Drawing) else one._repr_mimebundle_() for one in things]
     body = "".join(bundle["text/html"] for bundle in bundles)
     start = f'<html theme="{theme}"><body data-theme="{theme}" style="background:{PAPER[theme]}">'
     page.set_content(f"{start}{body}<input></body></html>")

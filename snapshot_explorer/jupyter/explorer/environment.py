@@ -1,21 +1,15 @@
 """The environment of an explorer: the notebook's variables and settings, and whether a page shows it."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from IPython.core.getipython import get_ipython
+from ipywidgets import Widget
 
 from snapshot_explorer.history import open_expression
 from snapshot_explorer.jupyter.cost import DEFAULT_LIMITS
+from snapshot_explorer.table import Table
 from snapshot_explorer.table.cost import ReadLimits
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from ipywidgets import Widget
-
-    from snapshot_explorer.table import Table
 
 
 def name_of(table: Table, variables: Mapping[str, Any]) -> str:
@@ -26,9 +20,7 @@ def name_of(table: Table, variables: Mapping[str, Any]) -> str:
 
 def load_limits() -> ReadLimits:
     """Return the limits of a load without confirmation: the settings of `%snapshot`, which `%config` shows."""
-    shell = get_ipython()
-    # By name: the magics import the explorer.
-    magics = None if shell is None else shell.magics_manager.registry.get("SnapshotMagics")
+    magics = _magics()
     if magics is None:
         return DEFAULT_LIMITS
     return ReadLimits(rows=magics.load_row_limit, size_bytes=magics.load_size_limit)
@@ -36,9 +28,14 @@ def load_limits() -> ReadLimits:
 
 def time_zone() -> str:
     """Return the zone in which times are shown in addition to UTC: the setting of `%snapshot`."""
-    shell = get_ipython()
-    magics = None if shell is None else shell.magics_manager.registry.get("SnapshotMagics")
+    magics = _magics()
     return "UTC" if magics is None else str(magics.time_zone)
+
+
+def _magics() -> Any:
+    """Return the settings of `%snapshot`; None without a notebook. By name: the magics import the explorer."""
+    shell = get_ipython()
+    return None if shell is None else shell.magics_manager.registry.get("SnapshotMagics")
 
 
 def is_page_acting() -> bool:

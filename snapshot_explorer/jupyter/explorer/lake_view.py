@@ -17,7 +17,7 @@ from snapshot_explorer.jupyter.explorer.page.scripts import packed_script, text_
 from snapshot_explorer.jupyter.explorer.page.static_view import still_html
 from snapshot_explorer.lake import overview_request
 from snapshot_explorer.lake.overview import LakeOverview
-from snapshot_explorer.view import drawing_of, mimebundle, render_html
+from snapshot_explorer.view import drawing_of, mimebundle_of, render_html
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -185,11 +185,11 @@ class LakeView(anywidget.AnyWidget):
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, Any]:  # type: ignore[override]  # a pair, and none
         """Return the widget, with the overview for pages without widgets."""
-        return widget_bundle(self) | mimebundle(drawing_of(self.overview))
+        return widget_bundle(self) | mimebundle_of(self.overview)
 
     def _ipython_display_(self) -> None:
         """Show the overview, which remains when the widget is gone, and the widget, which hides it."""
-        still = mimebundle(drawing_of(self.overview))
+        still = mimebundle_of(self.overview)
         display(still | {"text/html": still_html(still["text/html"])}, raw=True)  # type: ignore[no-untyped-call]  # IPython's own
         if not self._is_closed and has_kernel():
             display(widget_bundle(self) | {"text/plain": repr(self.lake)}, raw=True)  # type: ignore[no-untyped-call]  # likewise

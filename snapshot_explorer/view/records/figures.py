@@ -2,11 +2,10 @@
 
 from snapshot_explorer.view.dispatch import draw
 from snapshot_explorer.view.drawing import Drawing
-from snapshot_explorer.view.plotly_figure import FigureWithTable
-from snapshot_explorer.view.svg import SvgPicture
+from snapshot_explorer.view.svg import ShownFigure
 
 
 @draw.register
-def _figure(figure: FigureWithTable | SvgPicture) -> Drawing:
+def _figure(figure: ShownFigure) -> Drawing:
     """The table beside the figure."""
     return figure.table

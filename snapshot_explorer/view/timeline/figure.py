@@ -183,9 +183,8 @@ def _traces(marks: TimelineMarks) -> Iterator[go.Scatter | go.Bar]:
     yield from _unknown(marks)
     yield _total(marks)
     yield from _schema_changes(marks)
-    version_template = "%{x}" if _is_long(marks) else None
     yield from _jumps(marks)
-    yield from (draw_flags(flags, version_template=version_template) for flags in marks.flags)
+    yield from (draw_flags(flags, _tooltip(marks, "%{customdata}")) for flags in marks.flags)
     if not _is_long(marks):
         yield _hover(marks)
 
@@ -281,8 +280,14 @@ def _unknown(marks: TimelineMarks) -> Iterator[go.Scatter]:
         mode="markers",
         marker={"symbol": "circle-x-open", "size": 8, "color": GRAY, "line": {"width": 1.5, "color": GRAY}},
         name=f"? {marks.y} {marks.unknown_word}",
-        hovertemplate=f"version %{{x}}<br>{marks.y} {marks.unknown_word}<extra></extra>",
-        hoverinfo=None if _is_long(marks) else "skip",
+        **_tooltip(marks, f"{marks.y} {marks.unknown_word}"),
+    )
+
+
+def _tooltip(marks: TimelineMarks, template: str) -> dict[str, str]:
+    """Return the tooltip of a trace; none where each commit has a complete one."""
+    return (
+        {"hovertemplate": f"version %{{x}}<br>{template}<extra></extra>"} if _is_long(marks) else {"hoverinfo": "skip"}
     )
 
 
@@ -300,8 +305,7 @@ def _total(marks: TimelineMarks) -> go.Scatter:
         line={"color": GRAY, "width": 2, "shape": "hvh"},
         connectgaps=False,
         name=name,
-        hovertemplate=f"version %{{x}}<br>{name} %{{y:,}}<extra></extra>" if _is_long(marks) else None,
-        hoverinfo=None if _is_long(marks) else "skip",
+        **_tooltip(marks, f"{name} %{{y:,}}"),
     )
 
 
@@ -329,8 +333,7 @@ def _schema_changes(marks: TimelineMarks) -> Iterator[go.Scatter]:
         mode="lines",
         line={"color": PURPLE, "width": 1.5, "dash": "dot"},
         name="schema changed",
-        hovertemplate="version %{x}<br>schema changed<extra></extra>" if _is_long(marks) else None,
-        hoverinfo=None if _is_long(marks) else "skip",
+        **_tooltip(marks, "schema changed"),
     )
 
 
@@ -350,8 +353,7 @@ def _jumps(marks: TimelineMarks) -> Iterator[go.Scatter | go.Scattergl]:
         marker={"symbol": "diamond", "size": 9, "color": VERMILLION, "line": {"width": 1, "color": GRAY}},
         name="jump",
         customdata=["<br>".join(map(escape_plotly, rule_lines(names))) for names in rules] if _is_long(marks) else None,
-        hovertemplate="version %{x}<br>%{customdata}<extra></extra>" if _is_long(marks) else None,
-        hoverinfo=None if _is_long(marks) else "skip",
+        **_tooltip(marks, "%{customdata}"),
     )
 
 

@@ -14,7 +14,7 @@ from snapshot_explorer.view.figures import clean_text, escape_plotly
 from snapshot_explorer.view.palette import BLUE, GRAY
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     import numpy.typing as npt
     import plotly.graph_objects as go
@@ -104,11 +104,11 @@ def bars_top(flags: Sequence[FlagLayer]) -> float:
     return min(float(flag.y.min()) for flag in flags) - _LINE / 2
 
 
-def draw_flags(flags: FlagLayer, *, version_template: str | None) -> go.Scatter | go.Scattergl:
+def draw_flags(flags: FlagLayer, tooltip: Mapping[str, str]) -> go.Scatter | go.Scattergl:
     """Return flags as a part of a figure, with the first of their names where there are few.
 
     Args:
-        version_template: The version in a template, for flags with their own tooltips.
+        tooltip: The properties of their tooltips, whose `customdata` is the names.
     """
     import plotly.graph_objects as go
 
@@ -125,8 +125,7 @@ def draw_flags(flags: FlagLayer, *, version_template: str | None) -> go.Scatter 
         customdata=[escape_plotly(name_line(flag.noun, at, most)) for at in names],
         marker={"symbol": flag.symbol, "size": 10, "color": flag.color, "line": {"width": flag.width, "color": GRAY}},
         name=flag.noun,
-        hovertemplate=f"version {version_template}<br>%{{customdata}}<extra></extra>" if version_template else None,
-        hoverinfo=None if version_template else "skip",
+        **tooltip,
     )
 
 

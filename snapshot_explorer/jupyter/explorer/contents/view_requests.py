@@ -1,34 +1,29 @@
 """Requests for views, their results, and the cache of snapshots and comparisons that views read."""
 
-from __future__ import annotations
-
 from collections import OrderedDict
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from threading import RLock
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar
 
-from snapshot_explorer.analysis.diff import row_diff
+import pyarrow as pa
+
+from snapshot_explorer.analysis.compare import Comparison
+from snapshot_explorer.analysis.diff import RowDiff, RowDiffPlan, row_diff
+from snapshot_explorer.analysis.health import Health
+from snapshot_explorer.analysis.health.symptoms import Symptom
+from snapshot_explorer.analysis.retention import Orphans, Verification
 from snapshot_explorer.core.errors import SnapshotExplorerError
 from snapshot_explorer.core.text import format_utc
 from snapshot_explorer.history import history_of
+from snapshot_explorer.jupyter.explorer.contents.grid_rows import GridRows
 from snapshot_explorer.lake.pair_diff import diff
 from snapshot_explorer.lake.table_twins import Twins, twins
-from snapshot_explorer.table import open_table
+from snapshot_explorer.results import Frame
+from snapshot_explorer.table import Snapshot, Table, open_table
+from snapshot_explorer.view import Drawing
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Mapping, Sequence
-
-    import pyarrow as pa
-
-    from snapshot_explorer.analysis.compare import Comparison
-    from snapshot_explorer.analysis.diff import RowDiff, RowDiffPlan
-    from snapshot_explorer.analysis.health import Health
-    from snapshot_explorer.analysis.health.symptoms import Symptom
-    from snapshot_explorer.analysis.retention import Orphans, Verification
-    from snapshot_explorer.jupyter.explorer.contents.grid_rows import GridRows
-    from snapshot_explorer.results import Frame
-    from snapshot_explorer.table import Snapshot, Table
-    from snapshot_explorer.view import Drawing
+_Result = TypeVar("_Result")
 
 PAGE = 50
 """Rows of a grid that are sent to the browser at a time."""
@@ -115,19 +110,16 @@ class SnapshotCache:
 
     def compare(self, a: int, b: int) -> Comparison:
         """Return the comparison of two versions, which caches its reads."""
-        made: Comparison = self._keep(("compare", a, b), lambda: self.table.compare(a, b))
-        return made
+        return self._keep(("compare", a, b), lambda: self.table.compare(a, b))
 
     def health(self, version: int) -> Health:
         """Return the health of a version."""
         checked = id(history_of(self.table).cached.readability)
-        made: Health = self._keep(("health", version, checked), lambda: self.table.health(version, metadata_only=True))
-        return made
+        return self._keep(("health", version, checked), lambda: self.table.health(version, metadata_only=True))
 
     def row_count(self, version: int) -> int:
         """Return the number of rows of a version; reads them if they are merged."""
-        count: int = self._keep(("rows", version), self.at(version).count)
-        return count
+        return self._keep(("rows", version), self.at(version).count)
 
     def files_read(self, part: str, arguments: tuple[Any, ...], times: int) -> Verification | Orphans | Frame:
         """Return the result of `verify`, `orphans` or `duplicates` of a version, read again when `times` increases."""
@@ -138,8 +130,7 @@ class SnapshotCache:
             result: Verification | Orphans = getattr(self.table, part)(*arguments)
             return result
 
-        made: Verification | Orphans | Frame = self._keep((part, arguments, times), read)
-        return made
+        return self._keep((part, arguments, times), read)
 
     def other(self, text: str) -> Snapshot:
         """Return a version of another table: of a variable or a path, with a ref behind @; else the newest."""
@@ -148,8 +139,7 @@ class SnapshotCache:
             table, ref = self._other_table(text)
             return table.at(ref or "latest")
 
-        made: Snapshot = self._keep(("other", text), open_other)
-        return made
+        return self._keep(("other", text), open_other)
 
     def _other_table(self, text: str) -> tuple[Table, str]:
         name, at, ref = text.rpartition("@")
@@ -160,11 +150,10 @@ class SnapshotCache:
 
     def twins(self, text: str) -> Twins:
         """Return which versions of another table name the same files; by default of the other tree in the folder."""
-        made: Twins = self._keep(
+        return self._keep(
             ("twins", text, self.table.current.version),
             lambda: twins(self.table, self._other_table(text)[0] if text else None),
         )
-        return made
 
     def diff_plan(self, a: int, b: int, key: tuple[str, ...], other: str = "") -> RowDiffPlan:
         """Return the plan of a row diff of two versions, or of B and another table; by default by the primary key."""
@@ -174,8 +163,7 @@ class SnapshotCache:
                 return diff(self.at(b), self.other(other), key or None, preview=True)
             return self.table.diff_rows(a, b, key or None, preview=True)
 
-        made: RowDiffPlan = self._keep(("plan", a, b, key, other), planned)
-        return made
+        return self._keep(("plan", a, b, key, other), planned)
 
     def known_row_diff(self, a: int, b: int, key: tuple[str, ...], other: str = "") -> RowDiff | None:
         """Return the row diff if it is cached. Only the last one is, since its rows may be many."""
@@ -217,11 +205,12 @@ class SnapshotCache:
             self._times[version] = text
         return text
 
-    def _keep(self, key: Hashable, make: Callable[[], Any]) -> Any:
+    def _keep(self, key: Hashable, make: Callable[[], _Result]) -> _Result:
         with self._lock:
             if key in self._kept:
                 self._kept.move_to_end(key)
-                return self._kept[key]
+                kept: _Result = self._kept[key]
+                return kept
         made = make()
         with self._lock:
             self._kept[key] = made
