@@ -18,7 +18,7 @@ from snapshot_explorer.jupyter.explorer.contents.grid_rows import (
 )
 from snapshot_explorer.jupyter.explorer.contents.row_conditions import row_conditions
 from snapshot_explorer.jupyter.explorer.environment import load_limits
-from snapshot_explorer.jupyter.explorer.following import Ticker
+from snapshot_explorer.jupyter.explorer.following import Timer
 from snapshot_explorer.jupyter.explorer.grid_view import GridView
 from snapshot_explorer.jupyter.explorer.page.scripts import script, text_of
 from snapshot_explorer.jupyter.explorer.state import COMPARED, FILE_VIEWS, FILTERS, HEALTH, MEASURES, PARTS, TABS

@@ -11,14 +11,10 @@ from shlex import quote
 from shutil import get_terminal_size
 from typing import Any, get_args, overload
 
-import anywidget
-import ipywidgets as widgets
 import pyarrow as pa
-from IPython.core.display_functions import DisplayHandle
 from IPython.core.getipython import get_ipython
-from IPython.display import display
 from pyarrow import ArrowException
-from traitlets import Bunch, Dict, TraitError, Unicode, default
+from traitlets import Bunch, Dict, TraitError, Unicode
 
 from snapshot_explorer.analysis.health.symptoms import Symptom
 from snapshot_explorer.analysis.retention import LEVELS
@@ -34,23 +30,13 @@ from snapshot_explorer.jupyter.explorer.contents.commit_list import commit_rows,
 from snapshot_explorer.jupyter.explorer.contents.grid_rows import Opens
 from snapshot_explorer.jupyter.explorer.contents.rows import load_code
 from snapshot_explorer.jupyter.explorer.contents.view_requests import SnapshotCache
-from snapshot_explorer.jupyter.explorer.environment import (
-    cell_count,
-    has_kernel,
-    is_page_acting,
-    name_of,
-    time_zone,
-    widget_bundle,
-)
-from snapshot_explorer.jupyter.explorer.following import Debounce, FollowErrors, Ticker, poll
+from snapshot_explorer.jupyter.explorer.environment import name_of, time_zone, widget_bundle
+from snapshot_explorer.jupyter.explorer.following import FollowErrors, Timer, poll
 from snapshot_explorer.jupyter.explorer.lake_view import LakeView
 from snapshot_explorer.jupyter.explorer.page.files import FILE_FORMATS, file_bytes
-from snapshot_explorer.jupyter.explorer.page.scripts import packed_script, text_of
 from snapshot_explorer.jupyter.explorer.page.static_view import (
     head,
     late_text,
-    shown_later_html,
-    skeleton_html,
     static_html,
     static_text,
     static_view,
@@ -79,7 +65,9 @@ from snapshot_explorer.jupyter.explorer.state import (
     TABS,
     ExplorerState,
 )
+from snapshot_explorer.jupyter.explorer.stills import Stills
 from snapshot_explorer.jupyter.explorer.views import BLANK, ExplorerContext, View, Views
+from snapshot_explorer.jupyter.explorer.widgets import LazyLayout, LazyWidget, PageWidget
 from snapshot_explorer.jupyter.explorer.work import Job, Work
 from snapshot_explorer.lake import Lake
 from snapshot_explorer.results.outputs import new_output_path, output_file
@@ -93,12 +81,6 @@ from snapshot_explorer.view.timeline.columns import timeline_columns
 from snapshot_explorer.view.timeline.figure import timeline
 
 PLAY_SECONDS = 1.0
-_SOON = 0.2
-"""Seconds that a cell waits for reads before the explorer is shown."""
-_LATER = ("older", "totals")
-"""Reads that the first picture does not need."""
-_STILL_DELAY = 1.0
-"""Seconds after a message from a page before the static picture is updated."""
 _STILL_SECONDS = 5.0
 """The maximum time that the static picture waits for reads."""
 _RECORDED = {*SETTABLE, "sort", "sort_descending"} - {"pinned", "part", "follow", "playing", *FILTERS}
@@ -124,35 +106,7 @@ _CHOICES = {
 }
 
 
-class _LazyWidget:
-    """A widget that is sent to the page when it is first displayed; until then its state changes without messages.
-
-    Must come before the widget's class among the bases.
-    """
-
-    _has_ended = False
-
-    def open(self) -> None:
-        """Send nothing yet; ipywidgets would send the state in its constructor."""
-
-    @property
-    def model_id(self) -> str | None:
-        """Return the id of the model, which is sent now unless it was before; None once it is closed."""
-        if self.comm is None and not self._has_ended:  # type: ignore[attr-defined]  # a widget's
-            super().open()  # type: ignore[misc]  # the widget's
-        return None if self.comm is None else self.comm.comm_id  # type: ignore[attr-defined]  # a widget's
-
-    def close(self) -> None:
-        """Free the widget; it is no longer sent."""
-        self._has_ended = True
-        super().close()  # type: ignore[misc]  # the widget's
-
-
-class _Layout(_LazyWidget, widgets.Layout):
-    """The layout that each widget has."""
-
-
-class Explorer(_LazyWidget, anywidget.AnyWidget):
+class Explorer(LazyWidget, PageWidget):
     """A table's history to explore interactively: a timeline, two markers A and B, and views of both.
 
     `state` contains every choice: setting a trait has the effect of a click. Reading happens on other threads; `wait`
@@ -160,8 +114,6 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
     `receive` handles the requests of a page.
     """
 
-    _esm = Unicode().tag(sync=True)
-    _css = Unicode().tag(sync=True)
     commits = Dict(help="The commits of the timeline, as `timeline_columns` returns them.").tag(sync=True)
     facts = Dict(help="The line and the anomalies of the same commits, which are known later.").tag(sync=True)
     zone = Unicode("UTC", help="The zone of times; empty for that of the page.").tag(sync=True)
@@ -170,8 +122,6 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
     page = Dict(help="The head, the versions of A and B, the choices of the state, and notes.").tag(sync=True)
     view = Dict(help="What the selected tab shows.").tag(sync=True)
     busy = Dict(help="What is being read, by place.").tag(sync=True)
-    _still: DisplayHandle | None = None
-    _live: DisplayHandle | None = None
     _picture: Picture | None = None
 
     def __init__(
@@ -190,19 +140,16 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
             variables: The variables that rows are loaded into; without them, rows cannot be loaded.
             save_page: Whether a saved notebook has the page of `to_html` beside the picture.
         """
-        super().__init__(layout=_Layout())
+        super().__init__(layout=LazyLayout())
         self.table = table
         self.name = name
         self.state = ExplorerState(with_recorded_times=history_of(table).table_format.clock.with_recorded_times)
         self._cache = SnapshotCache(table, variables)
         self._work = Work()
         self._facts = FactsReader(table, self.state, self._work, self._draw)
-        self._still_bundle: dict[str, str] = {}
         self._saves_page = save_page
-        self._about: dict[str, str] = {}
-        self._still_cell = 0
-        self._still_later = Debounce(self._update_still, _STILL_DELAY)
-        self._follow, self._play = Ticker(self.poll), Ticker(self.state.next)
+        self._stills = Stills(self, self._work, self._static_bundle)
+        self._follow, self._play = Timer(self.poll, repeats=True), Timer(self.state.next, repeats=True)
         self._follow_errors = FollowErrors(self.state)
         self._log: Log | None = None
         self._newest: Snapshot | None = None
@@ -240,19 +187,10 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
             "read files": self.state.read_files,
             "reset filters": self.state.reset_filters,
         }
-        self.on_msg(lambda _widget, message, _buffers: self.receive(message))
         self.state.observe(self._changed)
         self._send_page()
         self.state.zone = time_zone()
         self.refresh()
-
-    @default("_esm")
-    def _script(self) -> str:
-        return packed_script()
-
-    @default("_css")
-    def _style(self) -> str:
-        return text_of("page.css")
 
     @property
     def views(self) -> Mapping[str, View]:
@@ -399,7 +337,7 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
         self._is_closed = True
         self._follow.stop()
         self._play.stop()
-        self._still_later.stop()
+        self._stills.close()
         self._work.close()
         self.state.unobserve_all()
         self._cache.forget()
@@ -423,43 +361,8 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
         return widget_bundle(self) | static
 
     def _ipython_display_(self) -> None:
-        """Show the widget, then the table and the picture, which replace it on pages without widgets.
-
-        Two outputs: of a single one with both, JupyterLab only shows that the widget is missing once the notebook is
-        opened again. The widget comes first: its bars do not wait for the reads of the picture.
-
-        An earlier display becomes a picture of its content, so that each cell shows the state of its time.
-        """
-        if self._is_closed or not has_kernel():
-            display(self._static_bundle(), raw=True)  # type: ignore[no-untyped-call]  # IPython's own
-            return
-        if self._live is not None and self._still is not None and self._still_bundle:
-            picture = self._still_bundle | {"text/html": shown_later_html() + self._still_bundle["text/html"]}
-            self._still.update(picture, raw=True)  # type: ignore[no-untyped-call]  # IPython's own
-            self._live.update(self._about, raw=True)  # type: ignore[no-untyped-call]  # likewise
-        self._work.wait(_SOON, but_for=_LATER)  # results that have been read by then are sent once, with the widgets
-        about = {"text/plain": repr(self)}
-        frame = {**about, "text/html": skeleton_html()}
-        self._still = display(frame, raw=True, display_id=True)  # type: ignore[no-untyped-call]  # IPython's own
-        self._live = display(widget_bundle(self) | about, raw=True, display_id=True)  # type: ignore[no-untyped-call]
-        self._show_still()
-        self._about = {"text/plain": repr(self)}
-
-    def _update_still(self) -> None:
-        """Draw the current state in the picture that was displayed last, once nothing is being read.
-
-        Does nothing once another cell has run: the state is then later than the picture.
-        """
-        if not self._is_closed and self._still is not None and self._still_cell == cell_count():
-            if self._work.wait(0):
-                self._show_still()
-            else:
-                self._still_later.start()
-
-    def _show_still(self) -> None:
-        if self._still is not None:
-            self._still_bundle = self._static_bundle()
-            self._still.update(self._still_bundle, raw=True)  # type: ignore[no-untyped-call]  # IPython's own
+        """Show the widget, and a picture for pages without widgets."""
+        self._stills.display()
 
     def _static_bundle(self) -> dict[str, str]:
         self._work.wait(_STILL_SECONDS)
@@ -629,16 +532,14 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
         self._load_front()
         self._send_page()
         self._send_view()
-        if self._still is not None and is_page_acting():
-            self._still_cell = cell_count()
-            self._still_later.start()
+        self._stills.update_later()
 
     @staticmethod
-    def _tick(ticker: Ticker, seconds: float, *, on: bool) -> None:
+    def _tick(timer: Timer, seconds: float, *, on: bool) -> None:
         if on:
-            ticker.start(seconds)
+            timer.start(seconds)
         else:
-            ticker.stop()
+            timer.stop()
 
     def _set_marker(self, marker: str, version: int | None) -> None:
         try:

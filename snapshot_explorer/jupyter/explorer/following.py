@@ -10,29 +10,30 @@ from snapshot_explorer.jupyter.explorer.work import running_loop
 from snapshot_explorer.table import Snapshot, Table
 
 
-class Ticker:
-    """Calls a function at an interval while it runs. Without a loop, as in a script, it never calls."""
+class Timer:
+    """Calls a function once after some seconds, or at an interval. Without a loop, as in a script, it never calls."""
 
-    def __init__(self, act: Callable[[], None]) -> None:
+    _handle: asyncio.TimerHandle | None = None
+
+    def __init__(self, act: Callable[[], None], *, repeats: bool = False) -> None:
         """Start nothing.
 
         Args:
             act: The function to call, on the loop that `start` was called on.
+            repeats: Whether to call it again and again.
         """
-        self._act = act
-        self._handle: asyncio.TimerHandle | None = None
-        self._seconds = 0.0
+        self._act, self._repeats = act, repeats
 
     @property
     def is_running(self) -> bool:
-        """Return whether it will call again."""
+        """Return whether it will call."""
         return self._handle is not None
 
     def start(self, seconds: float) -> None:
-        """Start to call at this interval in seconds."""
+        """Call after so many seconds; a call that is to come is dropped."""
         self.stop()
-        self._seconds = seconds
-        self._schedule(running_loop())
+        loop = running_loop()
+        self._handle = None if loop is None else loop.call_later(seconds, self._call, seconds)
 
     def stop(self) -> None:
         """Stop calling."""
@@ -40,38 +41,11 @@ class Ticker:
         if handle is not None:
             handle.cancel()
 
-    def _schedule(self, loop: asyncio.AbstractEventLoop | None) -> None:
-        self._handle = None if loop is None else loop.call_later(self._seconds, self._tick)
-
-    def _tick(self) -> None:
-        self._schedule(running_loop())
+    def _call(self, seconds: float) -> None:
+        self._handle = None
+        if self._repeats:
+            self.start(seconds)
         self._act()
-
-
-class Debounce:
-    """Calls a function once, some seconds after the last start. Without a loop, as in a script, it never calls."""
-
-    def __init__(self, act: Callable[[], None], seconds: float) -> None:
-        """Start nothing.
-
-        Args:
-            act: The function to call, on the loop that `start` was called on.
-            seconds: How long to wait.
-        """
-        self._act, self._seconds = act, seconds
-        self._handle: asyncio.TimerHandle | None = None
-
-    def start(self) -> None:
-        """Call after the delay, which starts again."""
-        self.stop()
-        loop = running_loop()
-        self._handle = None if loop is None else loop.call_later(self._seconds, self._act)
-
-    def stop(self) -> None:
-        """Cancel the call."""
-        handle, self._handle = self._handle, None
-        if handle is not None:
-            handle.cancel()
 
 
 def poll(table: Table, before: Log | None, known: Snapshot | None) -> tuple[Snapshot, Log | None]:

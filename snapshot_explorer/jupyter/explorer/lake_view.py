@@ -1,29 +1,22 @@
 """The widget of a lake: its overview, filtered and sorted, which can be followed. A click opens a table's explorer."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from threading import Thread
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import anywidget
 import ipywidgets as widgets
 from IPython.display import display
-from traitlets import Bool, Enum, Instance, List, TraitError, Unicode, default, observe
+from traitlets import Bool, Enum, Instance, List, TraitError, Unicode, observe
 
 from snapshot_explorer.core.errors import SnapshotExplorerError
 from snapshot_explorer.jupyter.explorer.environment import has_kernel, widget_bundle
-from snapshot_explorer.jupyter.explorer.page.scripts import packed_script, text_of
 from snapshot_explorer.jupyter.explorer.page.static_view import still_html
-from snapshot_explorer.lake import overview_request
+from snapshot_explorer.jupyter.explorer.widgets import PageWidget
+from snapshot_explorer.lake import Lake, LakeFollower, overview_request
 from snapshot_explorer.lake.overview import LakeOverview
+from snapshot_explorer.table import Table
 from snapshot_explorer.view import drawing_of, mimebundle_of, render_html
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from snapshot_explorer.lake import Lake, LakeFollower
-    from snapshot_explorer.table import Table
 
 _URGENT = ("act", "watch", "unknown", "ok")
 
@@ -55,11 +48,9 @@ _FIRST_SECONDS = 2
 """How long the widget waits for the overview, so that a saved notebook, or one without a browser, contains it too."""
 
 
-class LakeView(anywidget.AnyWidget):
+class LakeView(PageWidget):
     """A widget for a lake. `explore(lake)` returns one. Its tables appear as they are read."""
 
-    _esm = Unicode().tag(sync=True)
-    _css = Unicode().tag(sync=True)
     overview_html = Unicode().tag(sync=True)
     names = List(Unicode(), help="The names of the tables, in the order of the rows.").tag(sync=True)
     filter = Unicode(help="Only tables with these words in their name, state, format, rhythm or problem.").tag(
@@ -88,18 +79,9 @@ class LakeView(anywidget.AnyWidget):
         self._newest: LakeOverview | None = None
         self._is_closed = False
         super().__init__()
-        self.on_msg(lambda _widget, message, _buffers: self.receive(message))
         self._reading = Thread(target=self._read, name="snapshot-lake-view", daemon=True)
         self._reading.start()
         self.wait(_FIRST_SECONDS)
-
-    @default("_esm")
-    def _script(self) -> str:
-        return packed_script()
-
-    @default("_css")
-    def _style(self) -> str:
-        return text_of("page.css")
 
     def receive(self, message: object) -> None:
         """Handle a message of a page, such as `{"open": "orders"}` or `{"sort": "rows"}`; ignore invalid ones."""
@@ -115,7 +97,7 @@ class LakeView(anywidget.AnyWidget):
                 with self.hold_trait_notifications():
                     self.order, self.descending = column, descending
 
-    def wait(self, seconds: float | None = None) -> LakeView:
+    def wait(self, seconds: float | None = None) -> "LakeView":
         """Wait until all tables are read, at most so long, and return the widget."""
         self._reading.join(seconds)
         return self

@@ -9,7 +9,7 @@ import pytest
 
 from snapshot_explorer.core import progress
 from snapshot_explorer.errors import CorruptTableError
-from tests.inner.jupyter import THREADS, Job, Ticker, Work, running_loop
+from tests.inner.jupyter import THREADS, Job, Timer, Work, running_loop
 from tests.support.loops import in_a_thread, on_a_loop
 
 PATIENCE = 60
@@ -199,7 +199,7 @@ def test_a_ticker_calls_until_it_is_stopped():
     called = []
 
     async def main():
-        ticker = Ticker(lambda: called.append(1))
+        ticker = Timer(lambda: called.append(1), repeats=True)
         ticker.start(0.01)
         while len(called) < 3:  # noqa: ASYNC110 - a ticker sets no event
             await asyncio.sleep(0.01)
@@ -216,7 +216,7 @@ def test_a_ticker_calls_until_it_is_stopped():
 
 
 def test_without_a_loop_a_ticker_does_nothing():
-    ticker = Ticker(lambda: None)
+    ticker = Timer(lambda: None, repeats=True)
 
     in_a_thread(ticker.start, 0.01)
 
