@@ -211,8 +211,12 @@ class Invocation:
     cell_body: str | None = None
     """The cell below the line of a cell magic; never expanded."""
 
-    def table(self) -> tuple[str, Table]:
-        """Return the table that the line is about, and its name."""
+    def table(self) -> Table:
+        """Return the table that the line is about."""
+        return self.named_table()[1]
+
+    def named_table(self) -> tuple[str, Table]:
+        """Return the name of the table that the line is about, and the table."""
         return self.tables.find(self.arguments.get("table"), self.variables)
 
 

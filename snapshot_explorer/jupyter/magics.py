@@ -218,7 +218,7 @@ def _time_notes(command: Command, invocation: Invocation) -> Iterator[str]:
     """Yield why a time with an hour selects its version, where the next one was committed soon after."""
     ref, between = invocation.arguments.get("ref"), invocation.arguments.get("a..b")
     for text in [ref, *(between or "").split("..")] if command.accepts_table else []:
-        if text and _TIME_OF_DAY.search(text) and (note := history_of(invocation.table()[1]).time_note(text)):
+        if text and _TIME_OF_DAY.search(text) and (note := history_of(invocation.table()).time_note(text)):
             yield note
 
 

@@ -9,7 +9,7 @@ from snapshot_explorer.results import Frame
 def _bisect(invocation: Invocation) -> Bisection | Frame:
     """Return the first version at which a condition holds, with its commit; with `--all` all changes."""
     arguments = invocation.arguments
-    _, table = invocation.table()
+    table = invocation.table()
     condition = condition_of(invocation, table)
     bisection = table.bisect(
         condition,

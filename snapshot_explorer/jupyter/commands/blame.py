@@ -11,7 +11,7 @@ def _blame(invocation: Invocation) -> Blame | RowHistory:
     """Return every version that inserted, updated or deleted rows of a condition, or each state that the rows had."""
     arguments = invocation.arguments
     key, columns = names_of(arguments, "key"), names_of(arguments, "columns")
-    _, table = invocation.table()
+    table = invocation.table()
     condition = condition_of(invocation, table)
     if arguments.has("states"):
         if key is not None:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def _branches(invocation: Invocation) -> "Frame | go.Figure":
-    frame = invocation.table()[1].branches()
+    frame = invocation.table().branches()
     return frame.picture() if invocation.arguments.has("picture") else frame
 
 

@@ -35,7 +35,7 @@ def _check(invocation: Invocation) -> CheckResult:
 def _target(invocation: Invocation) -> Table | Lake:
     path = invocation.arguments.get("path")
     if path is None:
-        return invocation.table()[1]
+        return invocation.table()
     value = invocation.variables.get(path)
     if isinstance(value, Table | Lake):
         return value

@@ -65,7 +65,7 @@ def _compare(invocation: Invocation) -> Comparison | Frame | RowDiff | RowDiffPl
     """Return the differences of two versions, one selected part, or the rows that differ."""
     arguments = invocation.arguments
     a, b = parse_range(_range(arguments))
-    name, table = invocation.table()
+    name, table = invocation.named_table()
     if arguments.get("other") is not None:
         return _rows_of_two(invocation, table, a, b)
     alone = next((name for name in _OF_TWO_TABLES if arguments.has(name)), None)
@@ -97,7 +97,7 @@ def _compare(invocation: Invocation) -> Comparison | Frame | RowDiff | RowDiffPl
 def _twins(invocation: Invocation) -> Twins:
     """Return whether the table and its twin name the same data files."""
     arguments = invocation.arguments
-    _, table = invocation.table()
+    table = invocation.table()
     name, text = arguments.get("other"), arguments.get("a..b")
     if name is None and text is None:
         return twins(table)
@@ -150,14 +150,13 @@ def _rows_of_two(invocation: Invocation, table: Table, a: Ref, b: Ref) -> RowDif
 def _rows_and_given(invocation: Invocation) -> RowDiff | RowDiffPlan:
     """Return the rows that differ between a version and a DataFrame or files, as `_rows`."""
     arguments = invocation.arguments
-    _, table = invocation.table()
-    return _diff_of(invocation, table.at(arguments.get("a..b") or "latest"), _given(invocation))
+    return _diff_of(invocation, invocation.table().at(arguments.get("a..b") or "latest"), _given(invocation))
 
 
 def _three_way(invocation: Invocation) -> MergeStatement | ThreeWayDiff:
     """Return the changes of two branches, or of two other sets of rows, since their base; or the statement for them."""
     arguments = invocation.arguments
-    _, table = invocation.table()
+    table = invocation.table()
     base = arguments.get("base")
     theirs: object
     if arguments.has("given"):

@@ -18,7 +18,7 @@ def _explore(invocation: Invocation) -> object:
     versions: dict[str, Any] = {}
     if (number := arguments.get("versions")) is not None:
         versions["versions"] = whole_number("--versions", number, minimum=1)
-    name, table = invocation.table()
+    name, table = invocation.named_table()
     explorer = explorer_of(table, name=name, save_page=arguments.has("save-page"))
     if (file := arguments.get("html")) is not None:
         with closing(explorer):

@@ -13,7 +13,7 @@ def _health(invocation: Invocation) -> Health | Frame:
     over = invocation.arguments.get("over")
     if over is not None and invocation.arguments.get("ref") is not None:
         raise UsageError("REF and --over exclude each other. Use one version, or --over A..B for all of a range.")
-    _, table = invocation.table()
+    table = invocation.table()
     if over is not None:
         return table.health(between=over)
     ref, colon, reason = (expected := invocation.arguments.get("expect") or "").partition(":")

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def _inspect(invocation: Invocation) -> "Frame | go.Figure":
     """Return a system table or its figure, or without a name their list; a table of rows is limited like `load`."""
-    name, table = invocation.table()
+    name, table = invocation.named_table()
     system_table, ref = invocation.arguments.get("name"), invocation.arguments.get("ref")
     if system_table is None:
         return table.inspect()

@@ -36,7 +36,7 @@ def _load(invocation: Invocation) -> object:
         raise UsageError(
             f"--types is for pandas, and the engine is {engine}. Leave out --types, or use --engine pandas."
         )
-    name, table = invocation.table()
+    name, table = invocation.named_table()
     snapshot = table.at(ref_of(invocation))
     columns, where = _column_names(invocation, snapshot), where_of(invocation, snapshot)
     if engine == "spark":  # lazy: nothing is read yet
@@ -54,7 +54,7 @@ def _load(invocation: Invocation) -> object:
 
 def _duplicates(invocation: Invocation) -> Frame:
     """Return the keys that several rows of a version have, with the same limits."""
-    name, _ = invocation.table()
+    name, _ = invocation.named_table()
     snapshot, key = snapshot_of(invocation), names_of(invocation.arguments, "key")
     where = where_of(invocation, snapshot)
     if snapshot.version is not None:

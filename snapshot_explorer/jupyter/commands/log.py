@@ -26,7 +26,7 @@ def _log(invocation: Invocation) -> "Frame | go.Figure":
     text = arguments.get("limit")
     default = PICTURE_COMMITS if is_picture else invocation.settings.display_limit
     limit = default if text is None else whole_number("-n", text, also="all")
-    _, table = invocation.table()
+    table = invocation.table()
     frame = table.history(
         arguments.get("a..b"),
         limit=limit,

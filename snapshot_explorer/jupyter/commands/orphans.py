@@ -6,8 +6,7 @@ from snapshot_explorer.jupyter.command import TABLE, Call, Command, Invocation, 
 
 def _orphans(invocation: Invocation) -> Orphans:
     """Return the files below the table's folder that no version, tag or branch names."""
-    _, table = invocation.table()
-    older_than = invocation.arguments.get("older-than")
+    table, older_than = invocation.table(), invocation.arguments.get("older-than")
     return table.orphans() if older_than is None else table.orphans(older_than)
 
 

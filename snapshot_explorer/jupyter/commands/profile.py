@@ -17,7 +17,7 @@ def _profile(invocation: Invocation) -> Profile | Frame:
     arguments = invocation.arguments
     check_options(arguments, "anomalies", only_with=("key", "window"), never_with=("exact",))
     columns, between = columns_and_range(invocation)
-    _, table = invocation.table()
+    table = invocation.table()
     if not arguments.has("anomalies"):
         return table.profile_over(columns, between, exact=arguments.has("exact"))
     rules = _rules(arguments.get("window"))

@@ -9,7 +9,7 @@ from snapshot_explorer.jupyter.usage_error import UsageError
 
 def _repair(invocation: Invocation) -> Repair:
     """Return the statement that puts rows back; runs nothing."""
-    _, table = invocation.table()
+    table = invocation.table()
     to, undo = invocation.arguments.get("ref"), invocation.arguments.get("undo")
     if (to is None) == (undo is None):
         raise UsageError(

@@ -15,9 +15,8 @@ def _report(invocation: Invocation) -> HelpText:
     file, overwrite, title = arguments.get("file") or "", arguments.has("overwrite"), arguments.get("title")
     names = arguments.get("of")
     if names is None:
-        _, table = invocation.table()
         between, where = arguments.get("a..b"), arguments.get("where")
-        target = report(file, table, between=between, where=where, title=title, overwrite=overwrite)
+        target = report(file, invocation.table(), between=between, where=where, title=title, overwrite=overwrite)
     else:
         alone = next((name for name in ("a..b", "where") if arguments.get(name) is not None), None)
         if alone is not None:

@@ -9,7 +9,7 @@ def _retention(invocation: Invocation) -> Retention:
     arguments = invocation.arguments
     last = arguments.get("keep-last")
     keep_last = None if last is None else whole_number("--keep-last", last, minimum=1)
-    return invocation.table()[1].retention(arguments.get("keep"), keep_last=keep_last)
+    return invocation.table().retention(arguments.get("keep"), keep_last=keep_last)
 
 
 RETENTION = Command(

@@ -35,8 +35,7 @@ def ref_of(invocation: Invocation) -> str:
 
 def snapshot_of(invocation: Invocation) -> Snapshot:
     """Return the snapshot of REF; by default the latest."""
-    _, table = invocation.table()
-    return table.at(ref_of(invocation))
+    return invocation.table().at(ref_of(invocation))
 
 
 def where_of(invocation: Invocation, snapshot: Snapshot) -> str | None:

@@ -12,8 +12,7 @@ def _show(invocation: Invocation) -> Snapshot | TableSchema:
         return snapshot_of(invocation)
     if invocation.arguments.get("ref") is not None:
         return snapshot_of(invocation).schema
-    _, table = invocation.table()
-    return table.update(staleness_acceptable=True).schema
+    return invocation.table().update(staleness_acceptable=True).schema
 
 
 SHOW = Command(

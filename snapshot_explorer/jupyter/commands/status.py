@@ -14,7 +14,7 @@ def _status(invocation: Invocation) -> Frame | Table:
         for table in invocation.tables.all().values():
             table.update()
         return list_tables(invocation.tables)
-    _, table = invocation.table()
+    table = invocation.table()
     table.update()
     return with_schema(table)
 

@@ -6,7 +6,7 @@ TAGS = Command(
     name="tags",
     question="What happened?",
     summary="Tags and the versions they name",
-    run=lambda invocation: invocation.table()[1].tags(),
+    run=lambda invocation: invocation.table().tags(),
     python="orders.tags()",
     calls=(Call(verb="table.tags"),),
     examples=("%snapshot tags",),

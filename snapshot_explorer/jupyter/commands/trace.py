@@ -7,7 +7,7 @@ from snapshot_explorer.jupyter.commands.shared_arguments import CONDITION, condi
 
 def _trace(invocation: Invocation) -> Trace:
     """Return the versions and files that still have rows of a condition."""
-    _, table = invocation.table()
+    table = invocation.table()
     return table.trace(condition_of(invocation, table))
 
 

@@ -8,7 +8,7 @@ from snapshot_explorer.jupyter.commands.shared_arguments import PRICE, price_of
 def _usage(invocation: Invocation) -> Usage:
     arguments = invocation.arguments
     without = arguments.repeated.get("without")
-    return invocation.table()[1].usage(
+    return invocation.table().usage(
         arguments.get("by") or BY[0],
         without=without,
         to_free=arguments.get("to-free"),

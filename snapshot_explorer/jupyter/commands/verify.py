@@ -7,11 +7,10 @@ from snapshot_explorer.jupyter.usage_error import UsageError
 
 def _verify(invocation: Invocation) -> Verification:
     """Return whether the data files of all versions exist, and are as the metadata records."""
-    _, table = invocation.table()
     chosen = [level for level in LEVELS if invocation.arguments.has(level)]
     if len(chosen) > 1:
         raise UsageError(f"--{chosen[0]} and --{chosen[1]} exclude each other. --bytes includes the others.")
-    return table.verify(chosen[0] if chosen else "existence", resume=invocation.arguments.has("resume"))
+    return invocation.table().verify(chosen[0] if chosen else "existence", resume=invocation.arguments.has("resume"))
 
 
 VERIFY = Command(
