@@ -20,6 +20,7 @@ from snapshot_explorer.view.drawing import (
     Pairs,
     Part,
     codes_of,
+    shortened,
     spelled,
 )
 from snapshot_explorer.view.html import render_html
@@ -45,6 +46,7 @@ __all__ = [
     "picture_of",
     "render_html",
     "render_text",
+    "shortened",
     "spelled",
     "text_of",
 ]

@@ -139,6 +139,15 @@ def _spelled_value(value: object, call: Callable[[Hint], str]) -> object:
     return value
 
 
+def shortened(drawing: Drawing, rows: int) -> Drawing:
+    """Return a drawing whose grids draw at most so many rows."""
+    parts = (
+        replace(part, limit=rows if part.limit is None else min(part.limit, rows)) if isinstance(part, Grid) else part
+        for part in drawing.parts
+    )
+    return replace(drawing, parts=tuple(parts))
+
+
 def fact_line(facts: Iterable[tuple[str, object]]) -> Line:
     """Return names with their values as one gray line, to follow an answer."""
     return Line(" · ".join(f"{name} {format_cell(value, unit_of(name)).text}" for name, value in facts), is_faint=True)

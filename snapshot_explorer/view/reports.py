@@ -22,7 +22,7 @@ from snapshot_explorer.results import Frame
 from snapshot_explorer.results.outputs import new_output_path, output_file
 from snapshot_explorer.table import Table, read_overview
 from snapshot_explorer.view.dispatch import drawing_of
-from snapshot_explorer.view.drawing import Code, Drawing, Grid, Line, Pairs
+from snapshot_explorer.view.drawing import Code, Drawing, Line, Pairs, shortened
 from snapshot_explorer.view.html import DARK_PICTURE, render_html
 from snapshot_explorer.view.timeline.commit_bars import BARS, commit_bars
 
@@ -269,31 +269,24 @@ def _sections(result: object, between: str | None, where: str | None) -> Sequenc
 
 def _page(sections: Sequence[Section], title: str | None, limit: int) -> str:
     heading = escape(sanitize(title or sections[0].answer or sections[0].drawing.title))
-    parts = [_section(section, limit) for section in sections]
+    parts = [(shortened(section.drawing, limit), section.picture) for section in sections]
     codes = tuple(Code(section.code) for section in sections if section.code)
     run = Drawing(title="What was run", parts=codes or (Line("The code is not known."),))
     not_read = dict.fromkeys(section.not_read for section in sections if section.not_read)
     unread = Drawing(
         title="What was not read", parts=tuple(map(Line, not_read)) or (Line("Each part says it itself."),)
     )
-    parts += [f"<section>{_html(run)}</section>", f"<section>{_html(unread)}</section>"]
+    parts += [(run, ""), (unread, "")]
+    html = "".join(f"<section>{_html(drawing, picture)}</section>" for drawing, picture in parts)
     made = f"Made by snapshot_explorer at {format_utc(datetime.now(UTC))}. All times are in UTC."
     return (
         f'<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
         f'<meta name="viewport" content="width=device-width,initial-scale=1"><title>{heading}</title>'
-        f"<style>{_STYLE}</style></head><body><main><h1>{heading}</h1><p>{made}</p>{''.join(parts)}</main></body></html>\n"
+        f"<style>{_STYLE}</style></head><body><main><h1>{heading}</h1><p>{made}</p>{html}</main></body></html>\n"
     )
 
 
-def _section(section: Section, limit: int) -> str:
-    parts = (
-        replace(part, limit=min(part.limit or limit, limit)) if isinstance(part, Grid) else part
-        for part in section.drawing.parts
-    )
-    return f"<section>{_html(replace(section.drawing, parts=tuple(parts)), section.picture)}</section>"
-
-
-def _html(drawing: Drawing, picture: str = "") -> str:
+def _html(drawing: Drawing, picture: str) -> str:
     """Return a drawing as HTML below the page's own heading."""
     return render_html(drawing, picture=picture, names_cells=True).replace(' aria-level="3"', ' aria-level="2"')

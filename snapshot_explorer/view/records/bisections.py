@@ -12,7 +12,7 @@ from snapshot_explorer.view.dispatch import depict, draw
 from snapshot_explorer.view.drawing import Code, Drawing, Grid, Line, Pairs, fact_line
 from snapshot_explorer.view.figures import Picture
 from snapshot_explorer.view.tracks.svg import TracksPicture
-from snapshot_explorer.view.tracks.tracks import NOT_EVALUATED, Mark, Span, Track, Tracks
+from snapshot_explorer.view.tracks.tracks import NOT_EVALUATED, Mark, Span, Track, Tracks, run_text
 
 _GROUPS = {True: "holds", False: "does not hold", None: "could not be read"}
 _DRAWN = 14
@@ -42,7 +42,7 @@ def _tracks(bisection: Bisection) -> Tracks:
     for group, run in groupby(range(len(groups)), key=groups.__getitem__):
         places = list(run)
         versions = [bisection.versions[place] for place in places]
-        hover = f"{_run_text(versions[0], versions[-1])}: {group}"
+        hover = f"{run_text(versions[0], versions[-1])}: {group}"
         spans.append(Span(first=places[0], last=places[-1], group=group, hover=hover))
         if group != NOT_EVALUATED:
             # Each evaluated version if some are not, since they are the evidence; otherwise the changes.
@@ -91,7 +91,3 @@ def _neighbors(bisection: Bisection) -> pa.Table:
         begin = min(max(0, index - _DRAWN // 2), len(rows) - _DRAWN)
         rows = rows.slice(begin, _DRAWN)
     return rows.drop_columns(["note"]) if rows["note"].null_count == len(rows) else rows
-
-
-def _run_text(first: int, last: int) -> str:
-    return f"version {first}" if first == last else f"versions {first} to {last}"

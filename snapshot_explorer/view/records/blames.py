@@ -51,15 +51,11 @@ def _blame(blame: Blame) -> Drawing:
     return Drawing(title=title, parts=(*notes, grid, fact_line(facts), Code(blame.call)))
 
 
-def _tracks(blame: Blame) -> Tracks:
-    """Return the history of each row as a track: its insert, updates and delete."""
-    return row_tracks(blame.lines, blame.key, blame.versions, title=f"{pluralize(len(blame), 'change')} of rows")
-
-
 @depict.register
 def _picture(blame: Blame) -> Picture:
     """Return the history of each row as a line over the versions, with its values at each change."""
-    return TracksPicture(_blame(blame), lambda: _tracks(blame))
+    title = f"{pluralize(len(blame), 'change')} of rows"
+    return TracksPicture(_blame(blame), lambda: row_tracks(blame.lines, blame.key, blame.versions, title=title))
 
 
 def _counts(blame: Blame) -> str:
@@ -95,7 +91,7 @@ def _drawn_changes(lines: pa.Table) -> tuple[pa.Table, frozenset[tuple[int, int]
         for row, (before, after, changed) in enumerate(
             zip(lines["before"], lines["after"], lines["changed_columns"].to_pylist(), strict=True)
         ):
-            sides = [_text(side[name]) for side in (before, after) if side.is_valid]
+            sides = [truncate(format_cell(side[name]).text, _WIDEST_CELL) for side in (before, after) if side.is_valid]
             is_changed = len(sides) == 2 and name in (changed or ())  # noqa: PLR2004 - before and after
             last = sides[-1] if (after if after.is_valid else before)[name].is_valid else None
             cells.append(" \N{RIGHTWARDS ARROW} ".join(sides) if is_changed else last)
@@ -103,10 +99,6 @@ def _drawn_changes(lines: pa.Table) -> tuple[pa.Table, frozenset[tuple[int, int]
                 marked.add((row, len(heads) + index))
         shown = shown.append_column(drawn_field(name, item.type), pa.array(cells, pa.string()))
     return shown, frozenset(marked)
-
-
-def _text(value: pa.Scalar) -> str:
-    return truncate(format_cell(value).text, _WIDEST_CELL)
 
 
 def row_tracks(lines: pa.Table, key: Sequence[str], versions: Sequence[int], *, title: str) -> Tracks:

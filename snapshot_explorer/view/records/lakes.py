@@ -129,18 +129,14 @@ def _answer(rows: Sequence[Mapping[str, Any]]) -> str:
     unread = [str(row["name"]) for row in rows if row["problem"] is not None]
     lost = sorted((share, str(row["name"])) for row in rows if (share := _lost_share(row)) >= _LOST)[::-1]
     parts = [
-        f"{len(names):,} {what} ({_first(names)})"
+        f"{len(names):,} {what} "
+        f"({list_names([truncate(sanitize(name), _LONGEST_NAME) for name in names], _MOST_NAMED)})"
         for what, names in (("late", late), ("cannot be read", unread))
         if names
     ]
     parts += [f"{name} lost {share:.0%} of its rows" for share, name in lost[:_MOST_NAMED]]
     parts += [f"{len(lost) - _MOST_NAMED:,} more lost rows"] if len(lost) > _MOST_NAMED else []
     return f"of {pluralize(len(rows), 'table')}, {', '.join(parts)}" if parts else ""
-
-
-def _first(names: Sequence[str]) -> str:
-    """Return the first of some names, and how many more there are."""
-    return list_names([truncate(sanitize(name), _LONGEST_NAME) for name in names], _MOST_NAMED)
 
 
 def _lost_share(row: Mapping[str, Any]) -> float:

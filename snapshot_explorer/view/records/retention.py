@@ -137,12 +137,10 @@ def _by(rows: pa.Table, column: str) -> str:
     groups = rows.group_by(column, use_threads=False).aggregate([("size_bytes", "sum", whole), ([], "count_all")])
     listed = sorted(groups.to_pylist(), key=lambda row: -row["count_all"])
     return ", ".join(
-        f"{row['count_all']:,} {row[column] or 'unknown'} ({_size(row['size_bytes_sum'])})" for row in listed
+        f"{row['count_all']:,} {row[column] or 'unknown'} "
+        f"({'size unknown' if row['size_bytes_sum'] is None else format_size(row['size_bytes_sum'])})"
+        for row in listed
     )
-
-
-def _size(size_bytes: int | None) -> str:
-    return "size unknown" if size_bytes is None else format_size(size_bytes)
 
 
 @draw.register

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.view.commits import MAX_NAMES, name_line, with_totals
-from snapshot_explorer.view.figures import Style, clean_text, numbers, numbers_with_gaps
+from snapshot_explorer.view.figures import clean_text, numbers, numbers_with_gaps
 from snapshot_explorer.view.palette import page_color
 from snapshot_explorer.view.row_changes import with_row_changes
 from snapshot_explorer.view.timeline.flags import bars_top
@@ -92,7 +92,10 @@ def timeline_columns(commits: pa.Table, *, y: str, facts: TableFacts) -> dict[st
         "room": bars_top(marks.flags),
         "kinds": [
             {"name": clean_text(name), "color": page_color(look.color), "pattern": look.pattern, "sign": look.sign}
-            for name, look in ((name, _look(marks, style, of_kind)) for name, style, of_kind in kinds)
+            # A kind is gray if none of its commits changes rows.
+            for name, look in (
+                (name, style.quiet() if marks.bars.quiet[of_kind].all() else style) for name, style, of_kind in kinds
+            )
         ],
         "flags": _flags(marks),
         "notes": list(facts.notes),
@@ -102,11 +105,6 @@ def timeline_columns(commits: pa.Table, *, y: str, facts: TableFacts) -> dict[st
         "changes": _words(with_row_changes(marks.rows)["rows"]),
         "names": _names(marks.rows),
     }
-
-
-def _look(marks: TimelineMarks, style: Style, of_kind: npt.NDArray[np.bool_]) -> Style:
-    """Return the style of a kind: gray if none of its commits changes rows."""
-    return style.quiet() if marks.bars.quiet[of_kind].all() else style
 
 
 def pack_numbers(values: Numbers) -> dict[str, object]:

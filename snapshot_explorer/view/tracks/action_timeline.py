@@ -89,7 +89,8 @@ def _tracks(actions: Sequence[Mapping[str, Any]]) -> tuple[Track, ...]:
     lanes: dict[str, list[list[Mapping[str, Any]]]] = {}
     for row in actions:
         levels = lanes.setdefault(str(row["service"] or row["action"]), [])
-        free = (level for level in levels if _end(level[-1]) <= row["requested_at"])
+        ends = [level[-1]["completed_at"] or level[-1]["requested_at"] for level in levels]
+        free = (level for level, end in zip(levels, ends, strict=True) if end <= row["requested_at"])
         level = next(free, levels[-1] if len(levels) == _MOST_LEVELS else [])
         if not level:
             levels.append(level)
@@ -107,10 +108,6 @@ def _tracks(actions: Sequence[Mapping[str, Any]]) -> tuple[Track, ...]:
         for lane, levels in lanes.items()
         for index, level in enumerate(levels)
     )
-
-
-def _end(row: Mapping[str, Any]) -> Any:
-    return row["completed_at"] or row["requested_at"]
 
 
 def _hover(row: Mapping[str, Any]) -> str:

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from snapshot_explorer.core.text import format_size, pluralize
+from snapshot_explorer.view.tracks.tracks import run_text
 
 _FAINTEST = 0.2
 
@@ -28,8 +29,7 @@ class HeatMap:
 
     def column(self, index: int) -> str:
         """Return the versions of a column as text."""
-        first, last = self.versions[2 * index : 2 * index + 2]
-        return f"version {first}" if first == last else f"versions {first} to {last}"
+        return run_text(*self.versions[2 * index : 2 * index + 2])
 
     @property
     def what(self) -> str:

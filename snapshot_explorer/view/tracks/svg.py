@@ -70,7 +70,8 @@ def tracks_svg(tracks: Tracks) -> str:
     """Return tracks as an SVG picture, the first at the top; empty without tracks."""
     if not tracks.tracks or not (tracks.versions or tracks.clock):
         return ""
-    axis = _time_axis(tracks) if tracks.clock else _version_axis(tracks)
+    ticks = [(index, str(tracks.versions[index])) for index in tracks.ticks()] if tracks.versions else []
+    axis = _time_axis(tracks) if tracks.clock else _Axis(len(tracks.versions), float, ticks)
     has_texts = tracks.has_texts and len(tracks.tracks) <= _MOST_TEXTS
     high = _HIGH if has_texts else _LOW
     ys = [_TOP + high * (row + 0.5) for row in range(len(tracks.tracks))]
@@ -118,10 +119,6 @@ def heat_svg(heat: HeatMap) -> str:
     keys = [(f'<rect x="-5" y="-6" width="13" height="12" fill="{BLUE}" opacity="{shade}"/>', "") for shade in _SHADES]
     keys[-1] = (keys[-1][0], "few to many")
     return plot_svg(plot, labels=heat.labels, high=_LOW, top=_TOP, keys=keys, caption=heat.caption)
-
-
-def _version_axis(tracks: Tracks) -> _Axis:
-    return _Axis(len(tracks.versions), float, [(index, str(tracks.versions[index])) for index in tracks.ticks()])
 
 
 def _time_axis(tracks: Tracks) -> _Axis:

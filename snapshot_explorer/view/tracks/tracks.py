@@ -174,6 +174,11 @@ def low_texts(track: Track, count: int) -> frozenset[int]:
     return frozenset(low)
 
 
+def run_text(first: int, last: int) -> str:
+    """Return versions from a first to a last one as text."""
+    return f"version {first}" if first == last else f"versions {first} to {last}"
+
+
 def style_of(group: str) -> Style:
     """Return the style of a group."""
     return GROUPS.get(group, OTHER)

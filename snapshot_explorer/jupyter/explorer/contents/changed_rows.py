@@ -12,7 +12,7 @@ from snapshot_explorer.jupyter.explorer.contents.distributions import distributi
 from snapshot_explorer.jupyter.explorer.contents.grid_rows import GridRows, grid_rows
 from snapshot_explorer.jupyter.explorer.contents.lens import direction
 from snapshot_explorer.jupyter.explorer.contents.row_conditions import row_conditions
-from snapshot_explorer.jupyter.explorer.contents.view_requests import PAGE, SnapshotCache, ViewRequest, ViewResult
+from snapshot_explorer.jupyter.explorer.contents.view_requests import DRAWN, SnapshotCache, ViewRequest, ViewResult
 from snapshot_explorer.jupyter.explorer.environment import load_limits
 from snapshot_explorer.table.cost import Cost, ReadLimits
 from snapshot_explorer.view import Drawing, Grid, Line, Part, drawing_of
@@ -39,9 +39,10 @@ def changed_rows(cache: SnapshotCache, request: ViewRequest, other: str = "") ->
     plan = diff.plan if diff is not None else cache.diff_plan(a, b, key, other)
     if other:
         code, source = plan.call, f"{cache.cited(b)}, and {plan.path}, {plan.b.named}"
+        way = f"From version {plan.a.label} to version {plan.b.label}: inserted rows are only in the latter."
     else:
         arguments = f"{a}, {b}" + (f", key={list(key)!r}" if key else "")
-        code, source = f"{request.name}.diff_rows({arguments})", cache.cited(a, b)
+        code, source, way = f"{request.name}.diff_rows({arguments})", cache.cited(a, b), direction(a, b)
     if diff is None:
         if not _is_small(plan) and request["rows_read"] != (a, b, key, other):
             return ViewResult(drawing=drawing_of(plan), code=code, source=source, is_announcement=True)
@@ -49,17 +50,17 @@ def changed_rows(cache: SnapshotCache, request: ViewRequest, other: str = "") ->
     kinds = [_KINDS[name] for name in _KINDS if request["row_kind"] in ("all", name)]
     heads = diff.changed.heads
     places = [(kind, index) for kind in kinds if kind in heads for index in range(len(heads[kind]))]
-    shown = places[:PAGE]
+    shown = places[:DRAWN]
     names, notes = _columns(diff, kinds, hide_unchanged=request["hide_unchanged"])
     parts: list[Part] = [
-        *([] if a < b and not other else [Line(_direction_of(plan) if other else direction(a, b), is_faint=True)]),
+        *([] if a < b and not other else [Line(way, is_faint=True)]),
         comparison_facts(diff),
         *(Line(note) for note in [*([] if diff.plan.key else [_NO_KEY]), *_cut_off(diff, kinds), *notes]),
     ]
     grid = None
     if shown:
         rows, marked = drawn_changes(heads, names, shown)
-        parts.append(Grid(rows, total=len(places), noun="changed rows", limit=PAGE, marked=marked))
+        parts.append(Grid(rows, total=len(places), noun="changed rows", limit=DRAWN, marked=marked))
         types = {column.name: column.type for column in plan.b.version.schema.columns}
         grid = _grid(diff, names, places, kinds, types)
     elif not diff.is_empty:
@@ -75,10 +76,6 @@ def changed_rows(cache: SnapshotCache, request: ViewRequest, other: str = "") ->
         grid=grid,
         tiles=_tiles(diff),
     )
-
-
-def _direction_of(plan: RowDiffPlan) -> str:
-    return f"From version {plan.a.label} to version {plan.b.label}: inserted rows are only in the latter."
 
 
 def _tiles(diff: RowDiff) -> list[dict[str, Any]]:

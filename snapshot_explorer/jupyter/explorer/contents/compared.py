@@ -5,7 +5,7 @@ from snapshot_explorer.history import history_of
 from snapshot_explorer.jupyter.explorer.contents.changed_rows import changed_rows
 from snapshot_explorer.jupyter.explorer.contents.grid_rows import grid_rows
 from snapshot_explorer.jupyter.explorer.contents.lens import direction
-from snapshot_explorer.jupyter.explorer.contents.view_requests import PAGE, SnapshotCache, ViewRequest, ViewResult
+from snapshot_explorer.jupyter.explorer.contents.view_requests import DRAWN, SnapshotCache, ViewRequest, ViewResult
 from snapshot_explorer.view import Drawing, Grid, Line, drawing_of
 from snapshot_explorer.view.records.frames import drawn_rows
 
@@ -64,7 +64,7 @@ def compare(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
         return ViewResult(drawing=drawing, code=f"{code}.{part}", source=source)
     rows, count = drawn_rows(frame), f"{len(frame):,} {frame.noun}" if len(frame) > 1 else "one"
     drawing = Drawing(
-        title=f"{frame.title}: {count}", parts=(Line(direction(a, b)), Grid(rows, noun=frame.noun, limit=PAGE))
+        title=f"{frame.title}: {count}", parts=(Line(direction(a, b)), Grid(rows, noun=frame.noun, limit=DRAWN))
     )
     versions = [str(item) for item in rows["version"].to_pylist()] if part == "commits" else []
     grid = grid_rows(rows, noun=frame.noun, opens="version" if versions else None, choices=versions)

@@ -5,7 +5,7 @@ from typing import Any
 
 from snapshot_explorer.core.text import format_size
 from snapshot_explorer.jupyter.explorer.contents.grid_rows import grid_rows
-from snapshot_explorer.jupyter.explorer.contents.view_requests import PAGE, SnapshotCache, ViewRequest, ViewResult
+from snapshot_explorer.jupyter.explorer.contents.view_requests import DRAWN, SnapshotCache, ViewRequest, ViewResult
 from snapshot_explorer.results import non_empty_columns
 from snapshot_explorer.view import Drawing, Grid, Item, Lane, LaneDiagram, Line
 
@@ -132,7 +132,7 @@ def entries(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
     return ViewResult(
         drawing=Drawing(
             title=f"{frame.title.replace(manifest, _name(manifest))}: {len(rows):,}",
-            parts=(Grid(drawn, noun="entries", limit=PAGE),),
+            parts=(Grid(drawn, noun="entries", limit=DRAWN),),
         ),
         code=f"{request.name}.compare({a}, {b}).entries({_name(manifest)!r})",
         source=f"{cache.table.path}, {manifest}",

@@ -25,7 +25,9 @@ def row_conditions(rows: pa.Table, key: Sequence[str], *, keep_places: bool = Fa
     """
     if not key or any(name not in rows.column_names for name in key):
         return []
-    columns = [[_equals(name, scalar) for scalar in rows.column(name)] for name in key]
+    columns = [
+        [comparison(name, "=", scalar) if scalar.is_valid else None for scalar in rows.column(name)] for name in key
+    ]
     terms = zip(*columns, strict=True)
     texts = [" and ".join(term for term in row if term is not None) if None not in row else "" for row in terms]
     return texts if keep_places else [text for text in texts if text]
@@ -37,10 +39,6 @@ def comparison(name: str, sign: str, scalar: pa.Scalar) -> str | None:
         return f"{quote_identifier(name)} is null"
     literal = _literal(scalar)
     return None if literal is None else f"{quote_identifier(name)} {sign} {literal}"
-
-
-def _equals(name: str, scalar: pa.Scalar) -> str | None:
-    return comparison(name, "=", scalar) if scalar.is_valid else None
 
 
 def _literal(scalar: pa.Scalar) -> str | None:

@@ -9,7 +9,7 @@ from snapshot_explorer.core.text import pluralize
 from snapshot_explorer.jupyter.explorer.contents.grid_rows import GridRows, grid_rows, with_json
 from snapshot_explorer.jupyter.explorer.contents.row_conditions import row_conditions
 from snapshot_explorer.jupyter.explorer.contents.version_rows import PART, VersionRows
-from snapshot_explorer.jupyter.explorer.contents.view_requests import PAGE, SnapshotCache, ViewRequest, ViewResult
+from snapshot_explorer.jupyter.explorer.contents.view_requests import DRAWN, SnapshotCache, ViewRequest, ViewResult
 from snapshot_explorer.table.cost import Cost, ReadLimits, cost_of
 from snapshot_explorer.view import Drawing, Grid, Line
 
@@ -40,7 +40,7 @@ def preview(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
     if len(shown) < of_columns:
         notes.append(Line(f"{len(shown)} of {of_columns:,} columns are shown. Choose others under Columns."))
     drawing = Drawing(title=f"Rows of version {version}", parts=(*notes, Grid(first, noun="rows", limit=_DRAWN)))
-    conditions = row_conditions(first.slice(0, PAGE), key)
+    conditions = row_conditions(first.slice(0, DRAWN), key)
 
     def grid(part: pa.Table) -> GridRows:
         grid_part = grid_rows(

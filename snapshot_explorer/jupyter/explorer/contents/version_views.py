@@ -13,7 +13,7 @@ from snapshot_explorer.history import history_of
 from snapshot_explorer.history.commits import commit_of
 from snapshot_explorer.jupyter.explorer.contents.commit_list import commit_rows
 from snapshot_explorer.jupyter.explorer.contents.grid_rows import grid_rows
-from snapshot_explorer.jupyter.explorer.contents.view_requests import PAGE, SnapshotCache, ViewRequest, ViewResult
+from snapshot_explorer.jupyter.explorer.contents.view_requests import DRAWN, SnapshotCache, ViewRequest, ViewResult
 from snapshot_explorer.jupyter.explorer.state import READS
 from snapshot_explorer.jupyter.zones import local_text
 from snapshot_explorer.view import Drawing, Grid, Line, Pairs, drawing_of
@@ -77,7 +77,9 @@ def files(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
     version, text, wide = (request[name] for name in ("b", "partition", "statistics"))
     frame = cache.at(version).files(statistics=wide)
     rows = frame.to_arrow()
-    kept = rows.filter(_partition_holds(rows, text)) if text else rows
+    kept = rows
+    if text:
+        kept = rows.filter(pc.match_substring(_partition_texts(rows["partition"]), text, ignore_case=True))
     drawn = kept.select([name for name in rows.column_names if rows[name].null_count < len(rows) and name != "version"])
     partitioned = bool(cache.at(version).schema.partition_keys)
     drawn = drawn if partitioned or "partition" not in drawn.column_names else drawn.drop_columns(["partition"])
@@ -88,7 +90,7 @@ def files(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
     return ViewResult(
         drawing=Drawing(
             title=f"Files of version {version}",
-            parts=(*notes, Grid(drawn, noun="files", limit=PAGE)),
+            parts=(*notes, Grid(drawn, noun="files", limit=DRAWN)),
         ),
         code=code + (_partition_code(text) if text else ""),
         source=cache.cited(version),
@@ -117,10 +119,6 @@ def _fewer_values(rows: pa.Table) -> tuple[pa.Table, str]:
             )
             rows = rows.set_column(at, pa.field(field.name, shown.type, metadata=field.metadata), shown)
     return rows, f"Values of {_MOST_VALUES} of {most:,} columns are shown." if most else ""
-
-
-def _partition_holds(rows: pa.Table, text: str) -> pa.Array:
-    return pc.match_substring(_partition_texts(rows["partition"]), text, ignore_case=True)
 
 
 def _partition_texts(partitions: pa.ChunkedArray) -> pa.Array:

@@ -25,8 +25,8 @@ from snapshot_explorer.view import Drawing
 
 _Result = TypeVar("_Result")
 
-PAGE = 50
-"""Rows of a grid that are sent to the browser at a time."""
+DRAWN = 50
+"""Rows that are drawn where no grid scrolls, and offered for blame."""
 _KEPT = 6
 """Cached snapshots, comparisons and other results: each may hold the files of a whole version."""
 _TIMES = 1_000

@@ -25,7 +25,7 @@ def text_of(name: str) -> str:
     """Return the text of a file of this package, without comments and indentation."""
     lines = files("snapshot_explorer.jupyter.explorer.page").joinpath(name).read_text("utf-8").splitlines()
     bare = (line.strip() for line in lines)
-    return "\n".join(line for line in bare if line and not line.startswith(("//", "/* ")) and not _is_comment(line))
+    return "\n".join(line for line in bare if line and not re.match(r"//|/\* |/\*\*.*\*/$", line))
 
 
 @cache
@@ -51,7 +51,3 @@ def packed_script() -> str:
     """Return a module that unpacks the script and runs it: less than half the bytes, wherever it is sent or saved."""
     packed = gzip.compress(script().encode(), mtime=0)
     return _LOADER.replace("{packed}", b64encode(packed).decode())
-
-
-def _is_comment(line: str) -> bool:
-    return line.startswith("/**") and line.endswith("*/")

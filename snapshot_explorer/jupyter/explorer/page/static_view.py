@@ -1,7 +1,6 @@
 """The explorer on pages without widgets: a table and a picture, as text and as HTML without scripts."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from html import escape
 
@@ -17,7 +16,7 @@ from snapshot_explorer.history.overview import total_rows_name
 from snapshot_explorer.jupyter.explorer.reading import Log, TableSize
 from snapshot_explorer.jupyter.explorer.state import ExplorerState
 from snapshot_explorer.table import Table
-from snapshot_explorer.view import Drawing, Grid, Line, Part, render_html, render_text
+from snapshot_explorer.view import Drawing, Line, Part, render_html, render_text, shortened
 from snapshot_explorer.view.text import WIDTH
 from snapshot_explorer.view.timeline.commit_bars import commit_bars
 
@@ -96,16 +95,16 @@ def static_view(lead: Sequence[str], parts: Sequence[Part], view: Drawing | None
 
 def static_text(drawing: Drawing, *, room: int = WIDTH) -> str:
     """Return the drawing as text of a width."""
-    return render_text(_cut(drawing, _COMMITS), limit=_COMMITS, room=room)
+    return render_text(shortened(drawing, _COMMITS), room=room)
 
 
 def static_html(drawing: Drawing, commits: pa.Table, *, measure: str, a: int | None, b: int | None) -> str:
     """Return the drawing as HTML, with a PNG picture of the newest commits below its title."""
     picture, rows = commit_bars(commits, measure, a, b), _COMMITS
-    html = render_html(_cut(drawing, rows), limit=rows, picture=picture)
+    html = render_html(shortened(drawing, rows), picture=picture)
     while len(html) > _MOST_BYTES and rows > 1:
         rows //= 2
-        html = render_html(_cut(drawing, rows), limit=rows, picture=picture)
+        html = render_html(shortened(drawing, rows), picture=picture)
     return still_html(html)
 
 
@@ -135,12 +134,3 @@ def skeleton_html() -> str:
     """Return a frame of the explorer's size, for the time until the page has drawn it."""
     style = "height:420px;border:1px solid rgba(128,128,128,.3);border-radius:8px"
     return f'{_STYLE}<div class="sx-still" style="{style}"></div>'
-
-
-def _cut(drawing: Drawing, rows: int) -> Drawing:
-    """Return a drawing whose grids draw at most this many rows."""
-    parts = (
-        replace(part, limit=min(part.limit, rows)) if isinstance(part, Grid) and part.limit is not None else part
-        for part in drawing.parts
-    )
-    return replace(drawing, parts=tuple(parts))
