@@ -42,7 +42,7 @@ from snapshot_explorer.jupyter.command import (
 )
 from snapshot_explorer.jupyter.command_line import ALIASES, LineToken
 from snapshot_explorer.jupyter.commands import COMMANDS
-from snapshot_explorer.jupyter.commands.explore import FOLLOW
+from snapshot_explorer.jupyter.commands.discovery import FOLLOW
 from snapshot_explorer.jupyter.commands.shared_arguments import split_pairs
 from snapshot_explorer.jupyter.cost import DEFAULT_LIMITS
 from snapshot_explorer.jupyter.help_text import HelpText, command_help

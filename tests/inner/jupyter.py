@@ -3,7 +3,7 @@
 from snapshot_explorer.jupyter.arguments import parse
 from snapshot_explorer.jupyter.command import REMOVED, Arguments, Command, Option, Question, find_command
 from snapshot_explorer.jupyter.command_line import LineToken, as_command, tokenize, without_semicolon
-from snapshot_explorer.jupyter.commands.diff import DIFF_PARTS
+from snapshot_explorer.jupyter.commands.differences import DIFF_PARTS
 from snapshot_explorer.jupyter.completion import MATCHER, matcher, suggestions
 from snapshot_explorer.jupyter.explorer import recording
 from snapshot_explorer.jupyter.explorer.contents import version_rows, view_requests

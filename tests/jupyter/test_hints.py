@@ -232,7 +232,7 @@ def test_names_from_a_table_reach_the_command_as_they_are_or_not_at_all(path, br
 
 
 IN_NOTEBOOKS_ALONE = ("jupyter/help_text.py", "jupyter/completion.py", "jupyter/extension.py", "jupyter/magics.py")
-IN_NOTEBOOKS_ALONE += ("jupyter/tables.py", "jupyter/commands/open.py")
+IN_NOTEBOOKS_ALONE += ("jupyter/tables.py",)
 """Modules whose text only a notebook shows."""
 THAT_SPELL = ("core/hints.py", "jupyter/command.py", "jupyter/spelling.py", "terminal/commands.py")
 THAT_SPELL += ("terminal/notebook.py",)

@@ -1,18 +1,20 @@
-"""`%snapshot log`: commits, newest first, as a list or as a figure."""
+"""What happened? `%snapshot log`, `show`, `tags` and `branches`."""
 
 from typing import TYPE_CHECKING, get_args
 
 from snapshot_explorer.arrow.value_text import MINUS
-from snapshot_explorer.core.records import Measure
+from snapshot_explorer.core.records import Measure, TableSchema
 from snapshot_explorer.history import history_of
 from snapshot_explorer.jupyter.command import TABLE, Arguments, Call, Command, Invocation, Option
-from snapshot_explorer.jupyter.commands.shared_arguments import RANGE, check_options, whole_number
+from snapshot_explorer.jupyter.commands.shared_arguments import RANGE, REF, check_options, snapshot_of, whole_number
 from snapshot_explorer.jupyter.usage_error import UsageError
+from snapshot_explorer.table import Snapshot
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
     from snapshot_explorer.results import Frame
+
 
 PICTURE_COMMITS = 10_000
 """Commits that a picture reads without `-n`."""
@@ -114,4 +116,67 @@ LOG = Command(
     "on gray can no longer be loaded. --anomalies marks versions where a number jumps, with the rule on hover and "
     "below the table; it reads the statistics of all files. Without figures, only the table is shown. In Python, "
     'orders.history(limit=10_000).picture(y="rows") is the picture, a plotly figure.',
+)
+
+
+def _show(invocation: Invocation) -> Snapshot | TableSchema:
+    """Return a version, or its schema; the newest schema exists before the first commit."""
+    if not invocation.arguments.has("schema"):
+        return snapshot_of(invocation)
+    if invocation.arguments.get("ref") is not None:
+        return snapshot_of(invocation).schema
+    return invocation.table().update(staleness_acceptable=True).schema
+
+
+SHOW = Command(
+    name="show",
+    question="What happened?",
+    summary="One version: its commit, files and schema",
+    run=_show,
+    python="orders.at(17); orders.at(17).schema",
+    calls=(Call(verb="table.at"),),
+    examples=(
+        "%snapshot show 17",
+        "%snapshot show latest~2",
+        "%snapshot show orders@tag:v1",
+        "%snapshot show 17 --schema",
+    ),
+    arguments=(REF,),
+    options=(Option("--schema", "only columns, types and keys"), TABLE),
+)
+
+
+TAGS = Command(
+    name="tags",
+    question="What happened?",
+    summary="Tags and the versions they name",
+    run=lambda invocation: invocation.table().tags(),
+    python="orders.tags()",
+    calls=(Call(verb="table.tags"),),
+    examples=("%snapshot tags",),
+    options=(TABLE,),
+    notes="Delta tables have none.",
+)
+
+
+def _branches(invocation: Invocation) -> "Frame | go.Figure":
+    frame = invocation.table().branches()
+    return frame.picture() if invocation.arguments.has("picture") else frame
+
+
+BRANCHES = Command(
+    name="branches",
+    question="What happened?",
+    summary="Branches other than the main one, and where they begin",
+    run=_branches,
+    python="orders.branches()",
+    calls=(Call(verb="table.branches"),),
+    examples=("%snapshot branches", "%snapshot branches --picture"),
+    options=(
+        Option("-p, --picture", "as a graph: a lane of commits for each branch, with tags"),
+        TABLE,
+    ),
+    notes_in_notebooks="Open a branch with %snapshot open PATH --branch B.",
+    notes="forked_version is the version of this table with the first commit of the branch; null if none is "
+    "proven. Delta and Hudi tables have no branches; their graph has one lane.",
 )
