@@ -2,7 +2,8 @@
 
 import json
 import re
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Iterator, Sequence
 from typing import get_args
 
 import numpy as np
@@ -10,10 +11,11 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.value_text import MINUS, readable_words
+from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.core.records import Measure
 from snapshot_explorer.core.text import format_size, format_utc, list_names, short_user
-from snapshot_explorer.view.anomaly_marks import rule_lines
-from snapshot_explorer.view.drawing import Grid
+from snapshot_explorer.history.anomaly_marks import MARKS
+from snapshot_explorer.view.drawing import Grid, Line
 from snapshot_explorer.view.figures import Style, clean_text, escape_plotly, numbers_with_gaps
 from snapshot_explorer.view.palette import GRAY, KIND_COLORS
 from snapshot_explorer.view.row_changes import commit_bars_of, row_change_text, with_row_changes
@@ -36,6 +38,10 @@ MAX_NAMES = 8
 _LONGEST_MESSAGE = 300
 _LONGEST_DETAILS = 100_000
 _EXPRESSION_ID = re.compile(r"(?<=\w)#\d+L?\b")
+_LONGEST_RULE, _HOVER_LINE = 400, 90
+"""Characters of a rule, which contains the name of a column, and of a line of it in a tooltip."""
+_MAX_LISTED = 20
+"""Marked versions whose rules are listed below a table."""
 _BAR = 24
 """Signs of the longest bar in the table."""
 UNREADABLE = (("metadata", "only metadata is left", ""), ("no", "cannot be loaded", "/"))
@@ -157,6 +163,24 @@ def commit_lines(row: dict[str, object], schema_changed: object) -> list[str]:
     lines += rule_lines(row.get("rules"))  # type: ignore[arg-type]  # a list of texts
     lines += [name for word, name, _ in UNREADABLE if row["readable"] == word]
     return lines
+
+
+def rule_lines(rules: Sequence[str] | None) -> list[str]:
+    """Return rules as lines of a tooltip."""
+    return [
+        line for rule in rules or () for line in textwrap.wrap(f"jump: {clean_text(rule, _LONGEST_RULE)}", _HOVER_LINE)
+    ]
+
+
+def listed_rules(commits: pa.Table) -> Iterator[Line]:
+    """Yield the rules of marked commits as sentences, in their order; of many only the first."""
+    marked = commits.select(MARKS.names).filter(commits["jumps"].is_valid())
+    for row in marked.slice(0, _MAX_LISTED).to_pylist():
+        yield Line(f"Version {row['version']}: {'; '.join(row['rules'])}.")
+    if len(marked) > _MAX_LISTED:
+        more = len(marked) - _MAX_LISTED
+        rules = Hint("table.anomalies")
+        yield Line(Message(f"{more:,} more versions are marked; ", rules, " has the rules of all."))
 
 
 def _format_count(row: dict[str, object], side: str, name: str) -> str:

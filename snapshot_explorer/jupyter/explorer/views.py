@@ -8,7 +8,7 @@ from typing import Any
 from snapshot_explorer.analysis.health.symptoms import Symptom
 from snapshot_explorer.core.safe_text import sanitize
 from snapshot_explorer.history import history_of
-from snapshot_explorer.jupyter.explorer.contents import changed_rows, compared, lens, pictures, rows, version_views
+from snapshot_explorer.jupyter.explorer.contents import changed_rows, compared, lens, rows, version_views
 from snapshot_explorer.jupyter.explorer.contents.grid_rows import Opens
 from snapshot_explorer.jupyter.explorer.contents.view_requests import SnapshotCache, ViewRequest, ViewResult
 from snapshot_explorer.jupyter.explorer.grid_view import GridView
@@ -24,8 +24,8 @@ _VIEWS: dict[str, tuple[Callable[[SnapshotCache, ViewRequest], ViewResult], tupl
     "compare": (compared.compare, ("a", "b", "compared", "row_kind", "hide_unchanged", "key", "rows_read", "other")),
     "rows": (changed_rows.changed_rows, ("a", "b", "row_kind", "hide_unchanged", "key", "rows_read")),
     "data": (rows.preview, ("b", "columns", "where", "sort", "sort_descending", "key")),
-    "files": (pictures.files, ("file_view",)),
-    "branches": (pictures.branches, ()),
+    "files": (version_views.files, ("file_view",)),
+    "branches": (version_views.branches, ()),
     "health": (version_views.health, ("health",)),
 }
 """The view of each place, and the traits of the state that it depends on."""

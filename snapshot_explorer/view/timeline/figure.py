@@ -7,8 +7,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from snapshot_explorer.view.anomaly_marks import listed_rules, rule_lines
-from snapshot_explorer.view.commits import UNREADABLE, commit_hover_text, commit_table, time_texts
+from snapshot_explorer.view.commits import (
+    UNREADABLE,
+    commit_hover_text,
+    commit_table,
+    listed_rules,
+    rule_lines,
+    time_texts,
+)
 from snapshot_explorer.view.drawing import Drawing, Line
 from snapshot_explorer.view.figures import (
     Picture,
