@@ -47,9 +47,7 @@ def load_ipython_extension(ip: InteractiveShell) -> None:
     def draw(frame: Frame | ShownFigure, **_: object) -> dict[str, Any]:
         return mimebundle_of(frame, limit=magics.display_limit, call=spelling())
 
-    def draw_record(record: Shown, **choices: object) -> dict[str, Any]:
-        if type(record)._repr_mimebundle_ is not Shown._repr_mimebundle_:
-            return record._repr_mimebundle_(**choices)
+    def draw_record(record: Shown, **_: object) -> dict[str, Any]:
         return mimebundle_of(record, call=spelling())
 
     if ip.display_formatter is not None:

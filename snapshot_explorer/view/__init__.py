@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from snapshot_explorer.core.hints import Hint, python_call
-from snapshot_explorer.view.dispatch import PICTURED, drawing_of, picture_of
+from snapshot_explorer.view.dispatch import FIGURED, PICTURED, drawing_of, picture_of
 from snapshot_explorer.view.drawing import (
     DRAWN_ROWS,
     Code,
@@ -52,15 +52,15 @@ __all__ = [
 ]
 
 
-def mimebundle_of(
-    record: object, *, limit: int = DRAWN_ROWS, call: Callable[[Hint], str] = python_call
-) -> dict[str, Any]:
+def mimebundle_of(record: Any, *, limit: int = DRAWN_ROWS, call: Callable[[Hint], str] = python_call) -> dict[str, Any]:
     """Return a record as `text/plain` and `text/html`, and a figure of plotly as its own, for `_repr_mimebundle_`.
 
     Args:
         limit: Rows to draw of a grid that has no limit of its own.
         call: Spells the hints.
     """
+    if type(record).__name__ in FIGURED and len(record):
+        record = picture_of(record).figure
     drawing = spelled(drawing_of(record), call)
     return {
         **(record.formats if isinstance(record, ShownFigure) else {}),

@@ -50,6 +50,8 @@ PICTURED: Mapping[str, Mapping[str, object]] = {
     "FileLifetimes": {"of": "files", "is_brief": True},
 }
 """The types that show their picture by themselves, above their table, and which one of several; it reads nothing."""
+FIGURED = ("Profile",)
+"""The types that show themselves as their figure, unless they are empty."""
 
 
 @singledispatch

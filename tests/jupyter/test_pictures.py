@@ -23,6 +23,16 @@ def test_log_with_picture_is_a_figure_with_a_table_beside_it(orders):
     assert "+++" in cell.shown["text/html"]
 
 
+def test_a_profile_is_its_figure_and_spells_its_hints_as_options(shell):
+    shell.ok(f"%snapshot open {samples.path('rides')} as rides")
+
+    shown = shell.ok("%snapshot profile").shown
+
+    assert set(shown) == {PLOTLY, "text/html", "text/plain"}
+    assert "updated_at and 1 more: --exact reads the rows." in shown["text/plain"]
+    assert "--exact reads the rows." in shown["text/html"]
+
+
 def test_metadata_tables_that_have_a_picture_are_drawn(shell):
     shell.ok(f"%snapshot open {samples.path('rides')} as rides")
     cell = shell.ok("%snapshot inspect timeline --picture")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial, reduce
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -92,12 +92,6 @@ class Profile(FrameResult):
 
     def __len__(self) -> int:
         return len(self.frame)
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, Any]:
-        if not self.columns or not self.versions:
-            return super()._repr_mimebundle_()
-        bundle: dict[str, Any] = self.picture()._repr_mimebundle_()
-        return bundle
 
 
 def profile_over(

@@ -54,15 +54,15 @@ def action_timeline(rows: pa.Table, *, title: str) -> TracksPicture:
 def _answers(actions: Sequence[Mapping[str, object]]) -> list[str]:
     """Return the main facts: open actions, undone actions, and actions that ran at the same time."""
     lines = []
-    for state, verb in (("inflight", "began and did not complete"), ("requested", "requested and not begun")):
+    for state, verb in (
+        ("inflight", "began and did not complete"),
+        ("requested", "requested and not begun"),
+        ("rolled back", "rolled back"),
+    ):
         rows = [row for row in actions if row["state"] == state]
         if rows:
             named = ", ".join(f"{row['action']} {row['requested']}" for row in rows[:3])
             lines.append(f"{len(rows):,} {verb}: {named}{' and others' if len(rows) > 3 else ''}.")  # noqa: PLR2004
-    undone = [row for row in actions if row["state"] == "rolled back"]
-    if undone:
-        named = ", ".join(f"{row['action']} {row['requested']}" for row in undone[:3])
-        lines.append(f"{len(undone):,} rolled back: {named}{' and others' if len(undone) > 3 else ''}.")  # noqa: PLR2004
     beside = sum(bool(row["overlaps"]) for row in actions)
     if beside:
         lines.append(f"{beside:,} of {pluralize(len(actions), 'action')} ran while another did.")
