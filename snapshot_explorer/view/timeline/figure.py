@@ -286,7 +286,8 @@ def _unknown(marks: TimelineMarks) -> Iterator[go.Scatter]:
         mode="markers",
         marker={"symbol": "circle-x-open", "size": 8, "color": GRAY, "line": {"width": 1.5, "color": GRAY}},
         name=f"? {marks.y} {marks.unknown_word}",
-        **_tooltip(marks, f"{marks.y} {marks.unknown_word}"),
+        hovertemplate=f"version %{{x}}<br>{marks.y} {marks.unknown_word}<extra></extra>",
+        hoverinfo=None if _is_long(marks) else "skip",
     )
 
 
