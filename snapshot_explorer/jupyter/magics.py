@@ -104,7 +104,8 @@ class SnapshotMagics(Magics):
 
     def _result_of(self, line: str, body: str | None, variables: Mapping[str, object]) -> object:
         content, is_silenced = without_semicolon(line)
-        target, content = _target(content)
+        if match := _TARGET.fullmatch(content):
+            content = match[2]
         written = self._written(content, body, variables)
         body = written.body
         if written.has_query:
@@ -117,7 +118,7 @@ class SnapshotMagics(Magics):
             raise UsageError(
                 f"%snapshot {command.name} is a line of its own: write it with one %. Cells begin with {takers}."
             )
-        target = arguments.get("out") or target
+        target = arguments.get("out") or (match[1] if match else None)
         if target is not None and not is_variable_name(target):
             raise UsageError(f"{target!r} cannot be the name of a variable. Use letters, digits and _.")
         result = self._run(command, arguments, variables, body, is_silenced=is_silenced)
@@ -229,11 +230,6 @@ def spelling(command: Command | None = None) -> Callable[[Hint], str]:
         command: The command that runs, for arguments alone.
     """
     return partial(magic_line, commands=COMMANDS, command=command)
-
-
-def _target(line: str) -> tuple[str | None, str]:
-    match = _TARGET.fullmatch(line)
-    return (match[1], match[2]) if match else (None, line)
 
 
 def _show_nothing(line: str) -> None:

@@ -1,5 +1,6 @@
 """Each command of %snapshot, in a real shell, against a real table."""
 
+from importlib import import_module
 from itertools import groupby
 from pkgutil import iter_modules
 from typing import get_args
@@ -14,7 +15,7 @@ from snapshot_explorer.jupyter import commands
 from snapshot_explorer.jupyter.commands import COMMANDS
 from snapshot_explorer.results import Frame
 from tests.inner.core import TableSchema
-from tests.inner.jupyter import Question
+from tests.inner.jupyter import Command, Question
 from tests.inner.lake import Twins
 from tests.support import rest_catalogs
 from tests.support.paimon.table_builder import PaimonTable
@@ -24,13 +25,13 @@ def versions(frame):
     return frame["version"].to_pylist()
 
 
-def test_every_module_of_a_command_is_listed_under_its_own_name():
-    modules = {module.name for module in iter_modules(commands.__path__)} - {"shared_arguments"}
+def test_every_command_is_listed_in_the_module_of_its_question():
+    modules = [import_module(f"{commands.__name__}.{module.name}") for module in iter_modules(commands.__path__)]
+    written = [item.name for module in modules for item in vars(module).values() if isinstance(item, Command)]
+    rooms = {(command.run.__module__, command.question) for command in COMMANDS}
 
-    assert len(COMMANDS) == len(modules)
-    assert {command.name: command.run.__module__ for command in COMMANDS} == {
-        name: f"{commands.__name__}.{name}" for name in modules
-    }
+    assert sorted(written) == sorted(command.name for command in COMMANDS)
+    assert len(rooms) == len({module for module, _ in rooms}) == len({question for _, question in rooms})
 
 
 def test_open_returns_the_table_and_binds_its_name(shell, path):

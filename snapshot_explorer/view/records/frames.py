@@ -46,7 +46,9 @@ def drawn_rows(frame: Frame, limit: int | None = None) -> pa.Table:
         case "readability":
             rows = _in_words(frame.first_rows(limit))
         case "parts":
-            rows = _without_zeros(frame.first_rows(limit))
+            parts = frame.first_rows(limit)
+            # Without the lines for shared, added and removed files if there are none.
+            rows = parts.filter(pc.or_(pc.not_equal(parts["files"], 0), pc.starts_with(parts["part"], "in ")))
         case _:
             rows = frame.to_arrow()
     return rows.select(list(frame.drawn)) if frame.drawn else rows
@@ -98,8 +100,3 @@ def _in_words(rows: pa.Table) -> pa.Table:
     words = pa.array([readable_words(*pair) for pair in pairs], pa.string())
     field = rows.schema.field("reason").with_name("readable")
     return rows.set_column(rows.schema.get_field_index("readable"), field, words)
-
-
-def _without_zeros(summary: pa.Table) -> pa.Table:
-    """Return COMPARED without the lines for shared, added and removed files if there are none."""
-    return summary.filter(pc.or_(pc.not_equal(summary["files"], 0), pc.starts_with(summary["part"], "in ")))

@@ -41,12 +41,14 @@ def preview(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
         notes.append(Line(f"{len(shown)} of {of_columns:,} columns are shown. Choose others under Columns."))
     drawing = Drawing(title=f"Rows of version {version}", parts=(*notes, Grid(first, noun="rows", limit=_DRAWN)))
     conditions = row_conditions(first.slice(0, DRAWN), key)
+    all_rows = "more rows" if rows.total is None else pluralize(rows.total, "row")
+    sorting = [(sort, "descending" if descending else "ascending")]
 
     def grid(part: pa.Table) -> GridRows:
         grid_part = grid_rows(
             part,
             noun="rows",
-            sample=_all_rows(rows) if len(first) != rows.total else "",
+            sample=all_rows if len(first) != rows.total else "",
             types=types,
             draw=lambda places: (with_json(part.take(pa.array(places, pa.int64()))), frozenset()),
             opens="blame" if conditions else None,
@@ -63,7 +65,7 @@ def preview(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
     return ViewResult(
         drawing=drawing,
         answer=_answer(rows, None if all_cost.exceeds(_LIVE) else cache.row_count(version), where, version),
-        code=_call(request, engine="arrow", limit=0) + _sorted_call(sort, descending=descending),
+        code=_call(request, engine="arrow", limit=0) + (f".sort_by({sorting!r})" if sort else ""),
         source=cache.cited(version),
         choices=tuple((text, text) for text in conditions),
         grid=result,
@@ -90,15 +92,6 @@ def _facts(rows: VersionRows, all_cost: Cost, request: ViewRequest) -> str:
     if not request["where"]:
         return f"{order}{uncounted}The cost of reading all rows: {rows.cost}."
     return f"{order}{uncounted}Files that can match: {rows.cost.files:,} of {pluralize(all_cost.files, 'file')}."
-
-
-def _all_rows(rows: VersionRows) -> str:
-    """Return a phrase for all rows that a part belongs to."""
-    return "more rows" if rows.total is None else pluralize(rows.total, "row")
-
-
-def _sorted_call(sort: str, *, descending: bool) -> str:
-    return f".sort_by({[(sort, 'descending' if descending else 'ascending')]!r})" if sort else ""
 
 
 def load(cache: SnapshotCache, request: ViewRequest, limits: ReadLimits | None) -> tuple[Cost, Any]:
