@@ -19,7 +19,7 @@ from snapshot_explorer.history import CachedMetadata, history_of
 from snapshot_explorer.jupyter.command import TABLE, Argument, Command, Option, ValueType
 from snapshot_explorer.jupyter.command_line import ALIASES, LineToken, tokenize
 from snapshot_explorer.jupyter.commands import COMMANDS
-from snapshot_explorer.jupyter.limits import ENGINES
+from snapshot_explorer.jupyter.cost import ENGINES
 from snapshot_explorer.jupyter.query_completion import Names, query_items
 from snapshot_explorer.jupyter.tables import OpenTables
 from snapshot_explorer.jupyter.variables import dict_variables

@@ -1,4 +1,4 @@
-"""The engines that load rows, and how much is read without confirmation, from metadata before any row is read."""
+"""Limits on how much a command reads without confirmation, checked from metadata before any row is read."""
 
 from collections.abc import Sequence
 
@@ -9,11 +9,6 @@ from snapshot_explorer.jupyter.usage_error import UsageError
 from snapshot_explorer.table import Snapshot
 from snapshot_explorer.table.cost import Cost, ReadLimits, cost_of
 from snapshot_explorer.table.queries import QueryReading
-
-ENGINES = ("pandas", "arrow", "spark")
-"""The engines that load rows."""
-DEFAULT_LIMITS = ReadLimits(rows=1_000_000, size_bytes=1_000_000_000)
-"""The limits unless `%config` sets others."""
 
 
 def show_read_size(

@@ -17,8 +17,8 @@ from snapshot_explorer.jupyter.arguments import parse
 from snapshot_explorer.jupyter.command import HELP, Arguments, Command, CommandSettings, Invocation, find_command
 from snapshot_explorer.jupyter.command_line import ALIASES, CommandLine, LineToken, as_command, without_semicolon
 from snapshot_explorer.jupyter.commands import COMMANDS
+from snapshot_explorer.jupyter.cost import DEFAULT_LIMITS, ENGINES
 from snapshot_explorer.jupyter.help_text import HelpText, command_help, overview, read_only_sentence
-from snapshot_explorer.jupyter.limits import DEFAULT_LIMITS, ENGINES
 from snapshot_explorer.jupyter.progress import ShellProgress
 from snapshot_explorer.jupyter.spelling import magic_line
 from snapshot_explorer.jupyter.tables import OpenTables, is_variable_name

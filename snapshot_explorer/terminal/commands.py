@@ -44,8 +44,8 @@ from snapshot_explorer.jupyter.command_line import ALIASES, LineToken
 from snapshot_explorer.jupyter.commands import COMMANDS
 from snapshot_explorer.jupyter.commands.discovery import FOLLOW
 from snapshot_explorer.jupyter.commands.shared_arguments import split_pairs
+from snapshot_explorer.jupyter.cost import DEFAULT_LIMITS
 from snapshot_explorer.jupyter.help_text import HelpText, command_help
-from snapshot_explorer.jupyter.limits import DEFAULT_LIMITS
 from snapshot_explorer.jupyter.spelling import command_words
 from snapshot_explorer.jupyter.tables import OpenTables
 from snapshot_explorer.jupyter.usage_error import UsageError

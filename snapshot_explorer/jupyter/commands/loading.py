@@ -18,8 +18,9 @@ from snapshot_explorer.jupyter.commands.shared_arguments import (
     where_of,
     whole_number,
 )
+from snapshot_explorer.jupyter.cost import ENGINES
 from snapshot_explorer.jupyter.help_text import HelpText
-from snapshot_explorer.jupyter.limits import ENGINES, check_read_size, show_read_size
+from snapshot_explorer.jupyter.limits import check_read_size, show_read_size
 from snapshot_explorer.jupyter.usage_error import UsageError
 from snapshot_explorer.lake import Lake, LakeSnapshot, open_lake, open_tables
 from snapshot_explorer.results import Frame, check_types, decimal_columns

@@ -7,7 +7,7 @@ from IPython.core.getipython import get_ipython
 from ipywidgets import Widget
 
 from snapshot_explorer.history import open_expression
-from snapshot_explorer.jupyter.limits import DEFAULT_LIMITS
+from snapshot_explorer.jupyter.cost import DEFAULT_LIMITS
 from snapshot_explorer.table import Table
 from snapshot_explorer.table.cost import ReadLimits
 

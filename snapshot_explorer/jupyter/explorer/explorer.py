@@ -24,6 +24,7 @@ from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.core.records import Kind
 from snapshot_explorer.core.safe_text import logger_of, sanitize
 from snapshot_explorer.history import history_of, missing_notes
+from snapshot_explorer.jupyter.cost import ENGINES
 from snapshot_explorer.jupyter.explorer.actions import LOADS, Bisector, Loader, RowActions
 from snapshot_explorer.jupyter.explorer.contents.commit_list import commit_rows, most_changed, overview
 from snapshot_explorer.jupyter.explorer.contents.grid_rows import Opens
@@ -68,7 +69,6 @@ from snapshot_explorer.jupyter.explorer.stills import Stills
 from snapshot_explorer.jupyter.explorer.views import BLANK, ExplorerContext, View, Views
 from snapshot_explorer.jupyter.explorer.widgets import LazyLayout, LazyWidget, PageWidget
 from snapshot_explorer.jupyter.explorer.work import Job, Work
-from snapshot_explorer.jupyter.limits import ENGINES
 from snapshot_explorer.lake import Lake
 from snapshot_explorer.results.outputs import new_output_path, output_file
 from snapshot_explorer.table import Snapshot, Table

@@ -16,7 +16,7 @@ from snapshot_explorer.core.errors import InvalidArgumentError
 from snapshot_explorer.core.records import MAINTENANCE_KINDS, Kind, Measure
 from snapshot_explorer.core.refs import parse_time_bound
 from snapshot_explorer.history import CommitFilter
-from snapshot_explorer.jupyter.limits import ENGINES
+from snapshot_explorer.jupyter.cost import ENGINES
 from snapshot_explorer.jupyter.tables import is_variable_name
 from snapshot_explorer.jupyter.zones import zone_of
 from snapshot_explorer.results import PandasTypes
