@@ -290,9 +290,19 @@ def test_rows_that_differ_are_filtered_and_blamed_and_a_condition_is_bisected(no
     front(notebook, "Rows")
     notebook.says("orders.diff_rows(9, 10)")
 
-    page.get_by_label("A", exact=True).first.fill("7")
-    keys.press("Tab")
+    older, newer = (page.get_by_label(label, exact=True).first for label in "AB")
+    older.fill("7")
+    newer.evaluate(  # at once: it is typed before the kernel answers for A
+        """input => {
+            input.focus();
+            input.value = "9";
+            input.dispatchEvent(new Event("input", { bubbles: true }));
+        }"""
+    )
     notebook.says("orders.diff_rows(7, 10)")
+    assert newer.input_value() == "9"
+    keys.press("Escape")
+    assert newer.input_value() == "10"
     page.get_by_role("button", name="updated", exact=True).click()
     page.get_by_label("Hide unchanged columns").check()
     notebook.says("columns that no updated row changes.")

@@ -42,8 +42,13 @@ async function insert(text) {
 
 /** A field whose text counts once it is left, or with Enter, or while it is typed; what the kernel refuses becomes what it was. */
 function Field({ app, label, value, put, hint = "", css = "", list, number: isNumber, isHidden, isLive }) {
-  const [draft, setDraft] = useState(null), known = String(value ?? "");
-  useEffect(() => setDraft((draft) => isLive && draft !== known ? draft : null), [known, app.page.answers]);
+  const [draft, setDraft] = useState(null), known = String(value ?? ""), isSent = useRef(false);
+  const settle = () => setDraft((draft) => isLive && draft !== known ? draft : null);
+  useEffect(settle, [known]);
+  useEffect(() => {  // the answer to another field leaves what is being typed here
+    if (isSent.current) settle();
+    isSent.current = false;
+  }, [app.page.answers]);
   useEffect(() => {
     if (!isLive || draft === null || draft === known) return undefined;
     const later = setTimeout(finish, TYPED);
@@ -51,6 +56,7 @@ function Field({ app, label, value, put, hint = "", css = "", list, number: isNu
   }, [draft]);
   const finish = () => {
     if (draft === null || draft === known) return setDraft(null);
+    isSent.current = true;
     put(isNumber ? Number(draft) : draft);
   };
   const key = (event) => {
