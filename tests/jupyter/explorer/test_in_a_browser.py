@@ -281,7 +281,7 @@ def _light(color):
     return sum(parts) / 3
 
 
-def test_rows_that_differ_are_filtered_and_blamed_and_a_condition_is_bisected(notebook):
+def test_rows_that_differ_are_filtered_and_blamed_and_a_condition_is_bisected(notebook):  # noqa: PLR0915 - one walk
     notebook = notebook(OPEN, "e.state.a = 9; e.state.b = 10", WHERE, name="rows", theme="Dark")
     page, keys = notebook.page, notebook.page.keyboard
     notebook.run(0)
