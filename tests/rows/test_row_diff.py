@@ -189,6 +189,20 @@ def test_what_matching_needs_counts_for_the_memory_limit():
     assert sum(parts) == 2_000
 
 
+def test_rows_with_equal_hashes_are_not_divided_again(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    rows = pa.record_batch({"id": pa.array([1] * 100, pa.int64())})
+
+    with closing(SplitRows([rows.schema], limit_bytes=0)) as split:
+        split.add(0, (0, 0), rows, np.zeros(100, np.uint64))
+        parts = split.parts()
+        (part,) = next(parts)
+        folders = list(tmp_path.glob("snapshot-*"))
+
+    assert part.rows.num_rows == 100
+    assert len(folders) == 1
+
+
 def test_temporary_files_are_removed_with_the_diff_and_after_errors(orders, tmp_path_factory, monkeypatch):
     folder = tmp_path_factory.mktemp("temporary")
     monkeypatch.setattr(tempfile, "tempdir", str(folder))

@@ -118,8 +118,9 @@ class SplitRows:
                 yield from self._of_bucket(files, bucket)
 
     def _of_bucket(self, files: "_BucketFiles", bucket: int) -> Iterator[tuple[HashedRows, ...]]:
-        """Yield the rows of a bucket, divided again if they exceed the limit."""
-        inner = SplitRows(self._schemas, limit_bytes=self._limit_bytes, shift=self._shift + _BITS)
+        """Yield the rows of a bucket, divided again if they exceed the limit and their hashes differ."""
+        shift = self._shift + _BITS if files.have_different_hashes(bucket) else _WORD
+        inner = SplitRows(self._schemas, limit_bytes=self._limit_bytes, shift=shift)
         for side in range(len(self._schemas)):
             for index, (batch, hashes) in enumerate(files.read(bucket, side)):
                 inner.add(side, (index, 0), batch, hashes)
@@ -143,6 +144,8 @@ class _BucketFiles:
         self._folder = scratch_folder("rows")
         self._stack.callback(shutil.rmtree, self._folder, ignore_errors=True)
         self._writers: dict[tuple[int, int], pa.ipc.RecordBatchStreamWriter] = {}
+        self._ranges: dict[int, tuple[np.uint64, np.uint64]] = {}
+        """By bucket, the smallest and the largest hash."""
 
     def __enter__(self) -> Self:
         return self
@@ -160,10 +163,17 @@ class _BucketFiles:
         buckets = ((hashes >> np.uint64(self._shift)) & np.uint64(_BUCKETS - 1)).astype(np.uint8)
         order = np.argsort(buckets, kind="stable")
         table = rows.append_column(_HASH, pa.array(hashes)).take(pa.array(order))
+        hashes = hashes[order]
         ends = np.cumsum(np.bincount(buckets, minlength=_BUCKETS)).tolist()
         for bucket, (start, end) in enumerate(zip([0, *ends], ends, strict=False)):
             if start < end:
                 self._writer(bucket, side, table.schema).write_table(table.slice(start, end - start))
+                known = self._ranges.get(bucket, (hashes[start], hashes[start]))
+                self._ranges[bucket] = min(known[0], hashes[start:end].min()), max(known[1], hashes[start:end].max())
+
+    def have_different_hashes(self, bucket: int) -> bool:
+        lower, upper = self._ranges.get(bucket, (0, 0))
+        return lower != upper
 
     def _writer(self, bucket: int, side: int, schema: pa.Schema) -> pa.ipc.RecordBatchStreamWriter:
         result = self._writers.get((bucket, side))
