@@ -1,7 +1,7 @@
 """Have Delta's connector write tables, and vacuum them: a part of `delta_tables.py`.
 
 Writes of each case `OUT/NAME/before` and `after`, copies of the table, and `asked.json`: the time just before VACUUM,
-what it was told, the versions before it, all of which can be read, and those that Delta can read afterwards.
+what it was told, the versions before it, all of which can be read, and those of them that Delta can read afterwards.
 """
 
 from __future__ import annotations
@@ -70,10 +70,5 @@ def vacuum(lake: Any, begin: str, kept: str, out: Path) -> None:
     now = time.time()
     lake.sql("VACUUM {t}" + (" RETAIN 0 HOURS" if kept == "none" else ""))
     shutil.copytree(lake.path, folder / "after")
-    after = readable(lake)
+    after = [version for version in before if connector.rows_at(lake, version)["outcome"] == "rows"]
     (folder / "asked.json").write_text(json.dumps({"now": now, "kept": kept, "before": before, "after": after}))
-
-
-def readable(lake: Any) -> list[int]:
-    """Return the versions whose rows Delta reads."""
-    return [version for version in lake.versions() if connector.rows_at(lake, version)["outcome"] == "rows"]
