@@ -1,5 +1,6 @@
 """Stores that tests of several rooms share."""
 
+import atexit
 import functools
 import gc
 import logging
@@ -575,13 +576,12 @@ def pytest_collection():
 
 
 def pytest_collection_finish():
-    """Leave what is imported and collected out of garbage collections: half a million objects, 0.3 s each time."""
+    """Leave what is imported and collected out of garbage collections: half a million objects, 0.3 s each time.
+
+    Only the end of Python collects them, after pytest's own last collections: DuckDB reports what is left over then.
+    """
     gc.freeze()
-
-
-def pytest_unconfigure():
-    """Let the end of Python collect them: DuckDB reports what is left over then."""
-    gc.unfreeze()
+    atexit.register(gc.unfreeze)
 
 
 def pytest_terminal_summary(terminalreporter):
