@@ -117,9 +117,9 @@ def report(
         InvalidArgumentError: The file exists, is in a table, or a result does not draw itself.
         OSError: The file cannot be written.
     """
+    target = new_output_path(path, overwrite=overwrite)
     if not results:
         raise InvalidArgumentError("A report needs results: tables, comparisons, or others that draw themselves.")
-    target = new_output_path(path, overwrite=overwrite)
     return _write(target, [part for result in results for part in _sections(result, between, where)], title=title)
 
 

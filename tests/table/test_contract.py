@@ -107,6 +107,16 @@ def test_columns_conditions_and_limits_choose_rows(table):
     assert table.current.count(where="id > 1") == 3
 
 
+@pytest.mark.parametrize("where", ["id < 0", "false"])
+def test_a_condition_that_no_row_meets_has_empty_answers(table, where):
+    assert table.current.to_arrow(where=where).num_rows == table.current.count(where) == 0
+    assert len(table.blame(where)) == 0
+    assert table.row_history(where).to_arrow().num_rows == 0
+    assert table.diff_rows("earliest", "latest", where=where).is_empty
+    assert set(table.trace(where).versions["rows"].to_pylist()) == {0}
+    assert len(table.history(user="nobody")) == 0
+
+
 def test_pandas_keeps_integers(table):
     assert str(table.current.to_pandas()["id"].dtype) == "int64[pyarrow]"
 

@@ -6,12 +6,14 @@ Source: DuckLake specification 1.0, "Data Types", "Field Identifiers", "Name Map
 reference, "Types", "Inlined data", "Columns and their evolution", "Deletes".
 """
 
+import os
 import re
 import struct
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
-from typing import Any
+from functools import cache, lru_cache, partial
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 from uuid import UUID
 
@@ -46,6 +48,9 @@ from snapshot_explorer.formats.files.field_columns import FieldRules, FileField,
 from snapshot_explorer.formats.files.parquet_file import open_parquet
 from snapshot_explorer.formats.files.vector_blobs import checked_body, positions_of
 from snapshot_explorer.storage import Storage
+
+if TYPE_CHECKING:
+    import duckdb
 
 _INTEGERS = (pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64())
 _STRINGS = (pa.string(), pa.large_string(), pa.string_view())
@@ -176,6 +181,14 @@ _CONVERSIONS: Mapping[
 """Whether values of an Arrow type are read as a type of the table, by that type without parameters, and how."""
 
 
+@cache
+def _confined_duckdb(process: int) -> "duckdb.DuckDBPyConnection":  # noqa: ARG001 - DuckDB does not survive a fork
+    """Return an instance of DuckDB without access to files. Opening one takes longer than a hundred casts."""
+    import duckdb
+
+    return duckdb.connect(config=CONFINED)
+
+
 def cast_texts(texts: pa.Array, field: LakeField) -> pa.Array:
     """Return values that the catalog has as DuckDB's text, in the types in which data files have them, or text.
 
@@ -195,7 +208,7 @@ def cast_texts(texts: pa.Array, field: LakeField) -> pa.Array:
     import duckdb
 
     try:
-        with duckdb.connect(config=CONFINED) as connection:
+        with closing(_confined_duckdb(os.getpid()).cursor()) as connection:
             connection.execute("SET TimeZone = 'UTC'")
             connection.register("texts", pa.table({"position": np.arange(len(texts)), "value": texts}))
             query = f"SELECT CAST(value AS {sql_type(field)}) AS value FROM texts ORDER BY position"  # noqa: S608 - no text of the table
