@@ -5,9 +5,10 @@ No format imports another, and nothing above `formats` names one.
 
 import os
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from snapshot_explorer.core.errors import InvalidArgumentError, TableNotFoundError
+from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.core.limits import DEFAULT, Limits
 from snapshot_explorer.formats.capabilities import CatalogPath, CatalogTables
 from snapshot_explorer.formats.delta import Delta
@@ -33,6 +34,12 @@ def formats_by_name() -> Mapping[str, type[TableFormat]]:
 def metadata_folders() -> frozenset[str]:
     """Return the names of folders that contain the metadata of tables: every table has at least one of them."""
     return frozenset().union(*(table_format.metadata_layout.folders for table_format in FORMATS))
+
+
+def catalog_files(names: Iterable[str]) -> list[str]:
+    """Return the names of files that are surely catalogs."""
+    patterns = [table_format.metadata_layout.catalog_files for table_format in FORMATS]
+    return [name for name in names if any(pattern.fullmatch(name) for pattern in patterns)]
 
 
 def is_table(storage: Storage, folders: Collection[str] | None = None) -> bool:
@@ -216,8 +223,11 @@ def _what_is_there(storage: Storage, name: str | None) -> str:
         for table_format in FORMATS
         if table_format.metadata_layout.folders
     )
-    shown = ", ".join(sorted(entry.name for entry in entries)[:5])
-    return (
-        f"No {noun} at {storage.root}. The folder of a table has folders of metadata: {folders}. Found: {shown}. Use "
-        "the path of the table's own folder."
-    )
+    names = sorted(entry.name for entry in entries)
+    problem = f"No {noun} at {storage.root}. The folder of a table has folders of metadata: {folders}. Found: "
+    if catalogs := catalog_files(names):
+        path = f"{storage.root.rstrip('/')}/{catalogs[0]}"
+        return Message(
+            f"{problem}the catalog {catalogs[0]}. ", Hint("find_tables", {"path": path}), " lists its tables."
+        )
+    return f"{problem}{', '.join(names[:5])}. Use the path of the table's own folder."

@@ -96,6 +96,8 @@ class MetadataLayout:
     """A small file that opening reads first. Remote storage reads it while it lists the table's folder."""
     table_files: re.Pattern[str] = _NO_NAME
     """Names of metadata files by which a table can be opened in place of its folder."""
+    catalog_files: re.Pattern[str] = _NO_NAME
+    """Names of files that are surely catalogs, by which a search below a folder finds them."""
     catalog_at: Callable[[CatalogPath], CatalogTables[Any] | None] = _no_catalog
     """Returns the format's catalog at a path, or None. Reads at most a few bytes of a local file; a file on a store is
     recognized by its name."""

@@ -19,7 +19,7 @@ from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.core.progress import step
 from snapshot_explorer.core.resources import reports_lacking_resources
 from snapshot_explorer.core.text import pluralize
-from snapshot_explorer.formats import catalog_at, detect, formats_by_name, metadata_folders
+from snapshot_explorer.formats import catalog_at, catalog_files, detect, formats_by_name, metadata_folders
 from snapshot_explorer.results import Frame, non_empty_columns
 from snapshot_explorer.storage import Storage
 from snapshot_explorer.storage.hidden import hidden_options, hidden_url
@@ -52,6 +52,8 @@ class Folder:
     """The format, if it is a table; otherwise None."""
     subfolders: Sequence[str] = ()
     """The folders below it that might be tables or contain some."""
+    catalogs: Sequence[str] = ()
+    """The files in it that are catalogs by their names."""
     problem: str | None = None
     """Why it could not be listed."""
 
@@ -68,6 +70,8 @@ class Search:
     """The folder that was searched."""
     folders: Sequence[Folder]
     """The tables, and the folders that could not be listed."""
+    catalogs: Sequence[str]
+    """The paths below the root of files that are catalogs by their names."""
     note: str
     """How many folders were listed, and how many were not, in words."""
 
@@ -87,7 +91,8 @@ def find_tables(
     Hive partitions (`day=2026-11-01`), folders whose names begin with `.` or `_`, and links to a folder that contains
     them. The title of the frame says how many folders were listed, and whether the search stopped at `max_listings`.
     Each table then costs as many requests as opening it. A table that cannot be opened, or a folder that cannot be
-    listed, has its error in `problem`.
+    listed, has its error in `problem`. Files that are catalogs by their names, such as `shop.ducklake`, are opened
+    too: the names of their tables begin with theirs.
 
     Args:
         path: A local folder or a URL such as `s3://lake/shop.db`. If it is a table, the result is that table. If it is
@@ -106,7 +111,8 @@ def find_tables(
     """
     path, storage_options = hidden_url(path), hidden_options(storage_options)
     if (in_catalog := catalog_at(path, None, partial(Storage, options=storage_options))) is not None:
-        return _tables_of(in_catalog[0], sizes=sizes)
+        catalog = in_catalog[0]
+        return _frame(_rows_in(catalog, sizes=sizes), f"Tables of {catalog.shown}")
     search = search_tables(path, depth=depth, max_listings=max_listings, storage_options=storage_options)
     root = search.root
     with (
@@ -120,15 +126,24 @@ def find_tables(
             return row
 
         rows = _concurrently(threads, read, search.folders)
+    for file in search.catalogs:
+        try:
+            catalog = open_catalog(search, file, storage_options)
+            rows += [row | {"name": f"{file}::{row['name']}"} for row in _rows_in(catalog, sizes=sizes)]
+        except SnapshotExplorerError as error:
+            rows.append({"name": file, "path": join_path(root.root, file), "problem": error.message})
     rows.sort(key=lambda row: str(row["name"]))
+    return _frame(rows, f"Tables below {root.root} ({search.note})")
+
+
+def _frame(rows: Sequence[Mapping[str, object]], title: str) -> Frame:
     table = pa.Table.from_pylist(rows, schema=frames.FOUND_TABLES)
     # Title and name make the path.
-    drawn = non_empty_columns(table, exclude=("path",))
-    return Frame(table, title=f"Tables below {root.root} ({search.note})", noun="tables", drawn=drawn)
+    return Frame(table, title=title, noun="tables", drawn=non_empty_columns(table, exclude=("path",)))
 
 
-def _tables_of(catalog: CatalogTables[TableFormat], *, sizes: bool) -> Frame:
-    """Return the tables of a catalog that is one file as a FOUND_TABLES frame."""
+def _rows_in(catalog: CatalogTables[TableFormat], *, sizes: bool) -> list[dict[str, object]]:
+    """Return the rows of FOUND_TABLES for the tables of a catalog that is one file."""
     rows = []
     with catalog.at_one_instant():
         for name in catalog.names():
@@ -138,9 +153,20 @@ def _tables_of(catalog: CatalogTables[TableFormat], *, sizes: bool) -> Frame:
                 rows.append(_row_of(row | {"format": table.name}, table, sizes=sizes))
             except SnapshotExplorerError as error:
                 rows.append(row | {"problem": error.message})
-    table = pa.Table.from_pylist(rows, schema=frames.FOUND_TABLES)
-    drawn = non_empty_columns(table, exclude=("path",))
-    return Frame(table, title=f"Tables of {catalog.shown}", noun="tables", drawn=drawn)
+    return rows
+
+
+def open_catalog(search: Search, file: str, storage_options: Mapping[str, Any] | None) -> CatalogTables[TableFormat]:
+    """Return a catalog that a search has found. Reads at most a few bytes.
+
+    Raises:
+        TableNotFoundError: Its content is no catalog.
+    """
+    path = join_path(search.root.root, file)
+    found = catalog_at(path, None, partial(Storage, options=storage_options))
+    if found is None:
+        raise TableNotFoundError(f"{path} is named like a catalog, but is none: its first bytes are of another file.")
+    return found[0]
 
 
 def search_tables(
@@ -151,7 +177,7 @@ def search_tables(
     storage_options: Mapping[str, Any] | None = None,
     before_level: Callable[[int], object] | None = None,
 ) -> Search:
-    """Return the folders of tables below a folder. Opens no table. Arguments and errors as `find_tables`.
+    """Return the folders of tables and the catalogs below a folder. Opens none. Arguments and errors as `find_tables`.
 
     Args:
         before_level: Called with the number of folders of each level before they are listed.
@@ -161,7 +187,7 @@ def search_tables(
     root = Storage(path, storage_options)
     with ThreadPoolExecutor(_LISTINGS, "snapshot-tables") as threads:
         folders, unlisted, deeper = _search(root, threads, depth, max_listings, before_level)
-    if folders[0].format is None and not folders[0].subfolders and not root.list(""):
+    if folders[0].format is None and not (folders[0].subfolders or folders[0].catalogs or root.list("")):
         hint = nearest_folder(os.fspath(path), storage_options) or "Check the path and the options."
         raise TableNotFoundError(f"{root.root} is missing or empty. {hint}")
     note = f"{pluralize(len(folders), 'folder')} listed"
@@ -170,7 +196,8 @@ def search_tables(
     if deeper:
         note += f", {pluralize(deeper, 'folder')} below not searched: raise depth"
     tables = [folder for folder in folders if folder.format is not None or folder.problem is not None]
-    return Search(root=root, folders=tables, note=note)
+    files = [join_path(folder.name, name) for folder in folders for name in folder.catalogs]
+    return Search(root=root, folders=tables, catalogs=files, note=note)
 
 
 def _check_number(name: str, number: object, minimum: int) -> None:
@@ -218,7 +245,7 @@ def _inspect(name: str, root: Storage) -> Folder:
     try:
         if _contains_itself(root, name):
             return Folder(name=name)
-        subfolders = root.folders(name)
+        subfolders, files = root.folders_and_files(name)
         # Without any of them, the folder is not a table: no second request.
         if not metadata_folders().isdisjoint(subfolders):
             try:
@@ -234,6 +261,7 @@ def _inspect(name: str, root: Storage) -> Folder:
         subfolders=[
             subfolder for subfolder in subfolders if not subfolder.startswith((".", "_")) and "=" not in subfolder
         ],
+        catalogs=catalog_files(files),
     )
 
 

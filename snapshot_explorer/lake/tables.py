@@ -13,7 +13,7 @@ from snapshot_explorer.core.text import pluralize
 from snapshot_explorer.core.url_secrets import hide_url_secrets
 from snapshot_explorer.formats import catalog_at
 from snapshot_explorer.history import history_of
-from snapshot_explorer.lake.discovery import join_path, search_tables
+from snapshot_explorer.lake.discovery import join_path, open_catalog, search_tables
 from snapshot_explorer.storage import Storage
 from snapshot_explorer.table import catalogs, open_found, open_in_catalog_file, open_table
 
@@ -61,6 +61,22 @@ class LakeTable:
         """Return the table in a folder in which a table of a format was found."""
         opener = partial(open_found, storage, table_format)
         return cls(name, path=storage.root, table_format=table_format, opener=opener, folder=(storage, table_format))
+
+    @classmethod
+    def of_catalog(
+        cls, catalog: CatalogTables[TableFormat], prefix: str = "", relocate: Mapping[str, str] | None = None
+    ) -> list[LakeTable]:
+        """Return the tables that exist in a catalog that is one file, which is opened. Their names have the prefix."""
+        return [
+            cls(
+                f"{prefix}{name}",
+                path=f"{catalog.shown}::{name}",
+                table_format=None,
+                opener=partial(open_in_catalog_file, catalog, name, relocate=relocate),
+                catalog=catalog,
+            )
+            for name in catalog.names()
+        ]
 
     @property
     def is_portable(self) -> bool:
@@ -132,6 +148,7 @@ def tables_below(
 ) -> tuple[str, Sequence[LakeTable], str]:
     """Return the folder, the tables below it, sorted by name, and how many folders were listed.
 
+    Catalogs that are one file and are found below it are opened.
     If the path is a catalog that is one file, the tables that exist in it now.
 
     Args:
@@ -143,17 +160,8 @@ def tables_below(
     """
     in_catalog = catalog_at(path, None, partial(Storage, options=storage_options))
     if in_catalog is not None:
-        catalog, names = in_catalog[0], in_catalog[0].names()
-        tables = [
-            LakeTable(
-                name,
-                path=f"{catalog.shown}::{name}",
-                table_format=None,
-                opener=partial(open_in_catalog_file, catalog, name, relocate=relocate),
-                catalog=catalog,
-            )
-            for name in names
-        ]
+        catalog = in_catalog[0]
+        tables = LakeTable.of_catalog(catalog, relocate=relocate)
         return catalog.shown, tables, pluralize(len(tables), "table") + " of one catalog"
     if relocate:
         raise InvalidArgumentError(
@@ -165,16 +173,23 @@ def tables_below(
     )
     root = search.root.root
 
-    def entry(name: str, title: str, table_format: str | None, problem: str | None) -> LakeTable:
-        if table_format is not None:
-            return LakeTable.in_folder(title, search.root.below(name), table_format)
-
+    def unreadable(name: str, title: str, error: SnapshotExplorerError) -> LakeTable:
         def opener() -> Table:
-            raise StorageError(problem)
+            raise error
 
         return LakeTable(title, path=join_path(root, name), table_format=None, opener=opener)
 
-    tables = [entry(item.name, item.title(root), item.format, item.problem) for item in search.folders]
+    tables = [
+        unreadable(item.name, item.title(root), StorageError(item.problem))
+        if item.format is None
+        else LakeTable.in_folder(item.title(root), search.root.below(item.name), item.format)
+        for item in search.folders
+    ]
+    for file in search.catalogs:
+        try:
+            tables += LakeTable.of_catalog(open_catalog(search, file, storage_options), f"{file}::")
+        except SnapshotExplorerError as error:
+            tables.append(unreadable(file, file, error))
     return root, sorted(tables, key=lambda table: table.name), search.note
 
 

@@ -472,7 +472,14 @@ class Storage:
 
     def folders(self, folder: str) -> builtins.list[str]:
         """Return the names of the subfolders of a folder, sorted, without sizes and times. One listing."""
-        return sorted(name for name, is_folder, *_ in self._names(folder) if is_folder)
+        return self.folders_and_files(folder)[0]
+
+    def folders_and_files(self, folder: str) -> tuple[builtins.list[str], builtins.list[str]]:
+        """Return the names of the subfolders and of the files of a folder, each sorted. One listing."""
+        names: tuple[builtins.list[str], builtins.list[str]] = [], []
+        for name, is_folder, *_ in self._names(folder):
+            names[not is_folder].append(name)
+        return sorted(names[0]), sorted(names[1])
 
     def _names(self, folder: str) -> Sequence[EntryFields]:
         _, key = _listing_keys(folder)

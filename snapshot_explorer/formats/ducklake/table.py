@@ -89,7 +89,9 @@ class DuckLake(TableFormat):
 
     name: ClassVar[str] = "ducklake"
     title: ClassVar[str] = "DuckLake"
-    metadata_layout: ClassVar[MetadataLayout] = MetadataLayout(folders=frozenset(), catalog_at=catalog_at)
+    metadata_layout: ClassVar[MetadataLayout] = MetadataLayout(
+        folders=frozenset(), catalog_files=re.compile(r"(?i).+\.ducklake"), catalog_at=catalog_at
+    )
     inspections: ClassVar[tuple[Inspection, ...]] = INSPECTIONS
     has_ordered_times: ClassVar[bool] = False
     commits_are_in_one_file: ClassVar[bool] = True

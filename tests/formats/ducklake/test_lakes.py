@@ -184,6 +184,30 @@ def test_the_tables_of_a_catalog_are_found_and_read_at_one_instant():
     assert [table.name for table in lake.tables] == ["main.orders"]
 
 
+def test_a_folder_has_the_tables_of_the_catalogs_below_it(tmp_path):
+    shutil.copytree(FESTIVAL.parent, tmp_path / "lake" / "festival")
+    shutil.copytree(samples.path("invoices"), tmp_path / "lake" / "invoices")
+    (tmp_path / "lake" / "notes.ducklake").write_text("no database")
+    names = [f"festival/festival.ducklake::main.{name}" for name in ("daily", "refunds", "tickets")]
+
+    found = {row["name"]: row for row in find_tables(tmp_path / "lake").to_dict()}
+    lake = open_lake(tmp_path / "lake")
+    overview = {row["name"]: row for row in lake.overview(since="2000-01-01").to_dict()}
+
+    assert (
+        list(found) == sorted(overview) == [*names, "invoices", "notes.ducklake"] == [one.name for one in lake.tables]
+    )
+    assert found[names[0]]["path"] == f"{tmp_path}/lake/festival/festival.ducklake::main.daily"
+    assert open_table(found[names[2]]["path"]).current.version == found[names[2]]["version"]
+    assert overview[names[2]]["commits"] == len(open_table(FESTIVAL, table="tickets").versions())
+    assert "is named like a catalog, but is none" in found["notes.ducklake"]["problem"]
+    assert found["notes.ducklake"]["problem"] == overview["notes.ducklake"]["problem"]
+    with pytest.raises(
+        TableNotFoundError, match=r"Found: the catalog festival.ducklake. find_tables\(.*lists its tables"
+    ):
+        open_table(tmp_path / "lake" / "festival")
+
+
 def test_a_lake_opens_its_catalog_once_for_all_tables(tmp_path, monkeypatch):
     path = shutil.copy(FESTIVAL, tmp_path / "festival.ducklake")
     opened, lake = [], open_lake(path)
