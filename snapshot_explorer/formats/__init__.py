@@ -37,9 +37,9 @@ def metadata_folders() -> frozenset[str]:
 
 
 def catalog_files(names: Iterable[str]) -> list[str]:
-    """Return the names of files that are surely catalogs."""
+    """Return the names of files that are surely catalogs, sorted."""
     patterns = [table_format.metadata_layout.catalog_files for table_format in FORMATS]
-    return [name for name in names if any(pattern.fullmatch(name) for pattern in patterns)]
+    return sorted(name for name in names if any(pattern.fullmatch(name) for pattern in patterns))
 
 
 def is_table(storage: Storage, folders: Collection[str] | None = None) -> bool:

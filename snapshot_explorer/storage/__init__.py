@@ -475,11 +475,11 @@ class Storage:
         return self.folders_and_files(folder)[0]
 
     def folders_and_files(self, folder: str) -> tuple[builtins.list[str], builtins.list[str]]:
-        """Return the names of the subfolders and of the files of a folder, each sorted. One listing."""
+        """Return the names of the subfolders of a folder, sorted, and of its files, in any order. One listing."""
         names: tuple[builtins.list[str], builtins.list[str]] = [], []
         for name, is_folder, *_ in self._names(folder):
             names[not is_folder].append(name)
-        return sorted(names[0]), sorted(names[1])
+        return sorted(names[0]), names[1]
 
     def _names(self, folder: str) -> Sequence[EntryFields]:
         _, key = _listing_keys(folder)
