@@ -433,7 +433,18 @@ def test_a_storage_has_no_way_to_write():
     public = {name for name in dir(Storage) if not name.startswith("_")}
 
     listing, reading = (
-        {"exists", "exists_many", "folders", "list", "list_many", "missing", "names_many", "sizes", "together"},
+        {
+            "exists",
+            "exists_many",
+            "folders",
+            "folders_and_files",
+            "list",
+            "list_many",
+            "missing",
+            "names_many",
+            "sizes",
+            "together",
+        },
         {
             "keeping_immutable",
             "open",
