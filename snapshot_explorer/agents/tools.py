@@ -66,9 +66,10 @@ def find_tables(request: ToolRequest) -> Answer:
     rows = pa.concat_tables([frame.to_arrow() for frame in frames])
     opened = rows.filter(pc.is_null(rows["problem"]))["path"].to_pylist()
     lakes = [root for root, frame in zip(roots, frames, strict=True) if len(frame) > 1]
-    below = ", ".join(roots)
+    below, problems = ", ".join(roots), len(rows) - len(opened)
+    unreadable = f", {problems:,} more cannot be read" if problems else ""
     return Answer(
-        text=f"{pluralize(len(opened), 'table')} below {below}.",
+        text=f"{pluralize(len(opened), 'table')} below {below}{unreadable}.",
         evidence={"table": below, "python": "; ".join(python_call(Hint("find_tables", one)) for one in searches)},
         rows=rows.select(["name", "format", "version", "committed_at", "path", "problem"]),
         not_checked=[frame.title for frame in frames],
@@ -91,8 +92,11 @@ def lake_overview(request: ToolRequest) -> Answer:
     urgent.sort(key=lambda row: not row["anomalies"])
     verbs = ["table.anomalies" if row["anomalies"] else "table.history" for row in urgent[:_FEW]]
     opening = python_call(Hint("open_lake", {"path": lake.name} | ({"at": at} if at else {})))
+    problems = len(rows) - rows["problem"].null_count
+    unreadable = f", {problems:,} cannot be read" if problems else ""
+    summary = f"{pluralize(len(rows), 'table')} below {lake.name}, {len(urgent):,} to look at{unreadable}"
     return Answer(
-        text=f"{pluralize(len(rows), 'table')} below {lake.name}, {len(urgent):,} to look at; the most urgent first.",
+        text=f"{summary}; the most urgent first.",
         evidence={"table": lake.name, "python": f"{opening}.overview({since!r})"},
         rows=rows,
         not_checked=[*overview.notes, lake.note, _NO_ROWS],

@@ -252,6 +252,16 @@ def test_what_was_not_checked_is_never_called_fine(agent, tmp_path):
     assert answer["evidence"]["not_checked"][-1] == "Not everything could be examined: this proves no absence."
 
 
+def test_tables_that_cannot_be_read_are_counted(agent, tmp_path):
+    (tmp_path / "lake").mkdir()
+    (tmp_path / "lake" / "notes.ducklake").write_text("no database")
+    broken = type(agent)(tmp_path / "lake")
+
+    assert broken("find_tables")["answer"] == f"0 tables below {tmp_path}/lake, 1 more cannot be read."
+    overview = broken("lake_overview", path="{lake}")["answer"]
+    assert overview == f"1 table below {tmp_path}/lake, 0 to look at, 1 cannot be read; the most urgent first."
+
+
 def test_what_a_notebook_says_is_left_out_an_agent_says_too(agent):
     trace = agent("trace", path="{lake}/orders", where="order_id = 42")["evidence"]["not_checked"]
     assert "files that no version names, and copies of the table elsewhere" in trace[0]
