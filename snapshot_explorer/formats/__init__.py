@@ -218,16 +218,16 @@ def _what_is_there(storage: Storage, name: str | None) -> str:
     entries = storage.list("")
     if not entries:
         return f"No {noun} at {storage.root}: the folder is missing or empty. Check the path and the options."
+    names = sorted(entry.name for entry in entries)
+    if catalogs := catalog_files(names):
+        found = f"No {noun} at {storage.root}, but the catalog {catalogs[0]}. "
+        return Message(found, Hint("find_tables", {"path": storage.root}), " lists the tables of catalogs too.")
     folders = ", ".join(
         f"{table_format.title} tables {'/ and '.join(sorted(table_format.metadata_layout.folders))}/"
         for table_format in FORMATS
         if table_format.metadata_layout.folders
     )
-    names = sorted(entry.name for entry in entries)
-    problem = f"No {noun} at {storage.root}. The folder of a table has folders of metadata: {folders}. Found: "
-    if catalogs := catalog_files(names):
-        path = f"{storage.root.rstrip('/')}/{catalogs[0]}"
-        return Message(
-            f"{problem}the catalog {catalogs[0]}. ", Hint("find_tables", {"path": path}), " lists its tables."
-        )
-    return f"{problem}{', '.join(names[:5])}. Use the path of the table's own folder."
+    return (
+        f"No {noun} at {storage.root}. The folder of a table has folders of metadata: {folders}. "
+        f"Found: {', '.join(names[:5])}. Use the path of the table's own folder."
+    )

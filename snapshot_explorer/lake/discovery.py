@@ -7,6 +7,7 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
@@ -125,13 +126,15 @@ def find_tables(
             opening.advance()
             return row
 
+        def read_catalog(file: str) -> list[dict[str, object]]:
+            try:
+                catalog = open_catalog(search, file, storage_options)
+                return [row | {"name": f"{file}::{row['name']}"} for row in _rows_in(catalog, sizes=sizes)]
+            except SnapshotExplorerError as error:
+                return [{"name": file, "path": join_path(root.root, file), "problem": error.message}]
+
         rows = _concurrently(threads, read, search.folders)
-    for file in search.catalogs:
-        try:
-            catalog = open_catalog(search, file, storage_options)
-            rows += [row | {"name": f"{file}::{row['name']}"} for row in _rows_in(catalog, sizes=sizes)]
-        except SnapshotExplorerError as error:
-            rows.append({"name": file, "path": join_path(root.root, file), "problem": error.message})
+        rows += chain.from_iterable(_concurrently(threads, read_catalog, search.catalogs))
     rows.sort(key=lambda row: str(row["name"]))
     return _frame(rows, f"Tables below {root.root} ({search.note})")
 
@@ -165,7 +168,7 @@ def open_catalog(search: Search, file: str, storage_options: Mapping[str, Any] |
     path = join_path(search.root.root, file)
     found = catalog_at(path, None, partial(Storage, options=storage_options))
     if found is None:
-        raise TableNotFoundError(f"{path} is named like a catalog, but is none: its first bytes are of another file.")
+        raise TableNotFoundError(f"{path} is named like a catalog, but it is not a database file.")
     return found[0]
 
 

@@ -38,4 +38,4 @@ def test_results_in_variables_are_reported(orders, tmp_path):
         "A..B is for a report on one table"
     )
     assert "replace it with --overwrite" in orders.fails(f"%snapshot report {file}")
-    assert orders.fails("%snapshot report x.html --of nothing").startswith("--of names variables with results")
+    assert orders.fails("%snapshot report x.html --of nothing").startswith("--of takes names of variables with results")

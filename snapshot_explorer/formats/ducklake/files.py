@@ -183,7 +183,7 @@ _CONVERSIONS: Mapping[
 
 @cache
 def _confined_duckdb(process: int) -> "duckdb.DuckDBPyConnection":  # noqa: ARG001 - DuckDB does not survive a fork
-    """Return an instance of DuckDB without access to files. Opening one takes longer than a hundred casts."""
+    """Return an instance of DuckDB without access to files. Opening one takes ten times as long as a cast."""
     import duckdb
 
     return duckdb.connect(config=CONFINED)

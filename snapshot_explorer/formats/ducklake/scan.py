@@ -170,7 +170,7 @@ def plan(
     opened; statistics of the columns of the predicate are read from the catalog.
 
     Args:
-        fields: The columns to read; by default those of the snapshot.
+        fields: The columns to read; by default the snapshot's columns.
 
     Raises:
         UnsupportedFeatureError: The lake is encrypted, or needs another feature that is not read.

@@ -247,7 +247,7 @@ def _report(invocation: Invocation) -> HelpText:
 
 def _result(invocation: Invocation, name: str) -> object:
     if name not in invocation.variables:
-        raise UsageError(f"--of names variables with results, and {name!r} is none. Example: --of b,orders.")
+        raise UsageError(f"--of takes names of variables with results, and {name!r} has none. Example: --of b,orders.")
     return invocation.variables[name]
 
 

@@ -117,8 +117,8 @@ MANIFESTS = Command(
     ),
     notes="For Delta, base is the checkpoint of the version, and delta the commits after it; with --entries, a "
     "manifest is a commit, a checkpoint file or a sidecar, and a remove in a checkpoint is a tombstone: the file was "
-    "removed before. For Iceberg, base has the manifests of earlier commits, delta those of the version's own commit, "
-    "and index those of delete files.",
+    "removed before. For Iceberg, base has the manifests of earlier commits, delta the manifests of the version's own "
+    "commit, and index the manifests of delete files.",
 )
 
 
@@ -157,14 +157,7 @@ INSPECT = Command(
     arguments=(
         Argument(
             "NAME",
-            "which: snapshots, schemas, options, manifests, files, file_key_ranges, partitions, buckets, "
-            "tags, branches, consumers, statistics, aggregation_fields, table_indexes, file_indexes of Paimon, and "
-            "with the table's own rows audit_log, binlog, ro, row_tracking; history, detail, properties, "
-            "transactions, domains of Delta; snapshots, history, refs, metadata_log_entries, specs, sort_orders, "
-            "schemas, properties, statistics, manifests, entries, files, data_files, delete_files, partitions of "
-            "Iceberg, and of all versions all_manifests, all_entries, all_files, all_data_files, all_delete_files; "
-            "timeline, file_groups, file_slices, savepoints, cleans, rollbacks, compactions of Hudi; "
-            "without it, those of the open table are listed",
+            "the metadata table; without it, the metadata tables of the open table are listed",
             value_type="inspection",
         ),
         Argument("REF", "the version, for tables that describe one; by default latest", value_type="ref"),

@@ -200,10 +200,10 @@ def test_a_folder_has_the_tables_of_the_catalogs_below_it(tmp_path):
     assert found[names[0]]["path"] == f"{tmp_path}/lake/festival/festival.ducklake::main.daily"
     assert open_table(found[names[2]]["path"]).current.version == found[names[2]]["version"]
     assert overview[names[2]]["commits"] == len(open_table(FESTIVAL, table="tickets").versions())
-    assert "is named like a catalog, but is none" in found["notes.ducklake"]["problem"]
+    assert "is named like a catalog, but it is not a database file." in found["notes.ducklake"]["problem"]
     assert found["notes.ducklake"]["problem"] == overview["notes.ducklake"]["problem"]
     with pytest.raises(
-        TableNotFoundError, match=r"Found: the catalog festival.ducklake. find_tables\(.*lists its tables"
+        TableNotFoundError, match=r", but the catalog festival.ducklake. find_tables\(.*tables of catalogs"
     ):
         open_table(tmp_path / "lake" / "festival")
 

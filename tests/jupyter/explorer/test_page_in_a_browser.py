@@ -122,6 +122,8 @@ def test_rows_are_sorted_filtered_and_read_in_full(opened, orders_page):
         page.locator(f"th[aria-sort={way}]").wait_for()
     ids = [int(text) for text in page.locator("td[aria-colindex='1']").all_inner_texts()]
     assert ids == sorted(ids, reverse=True)
+    cells = page.locator(".sx-grid td").locator("visible=true")
+    assert cells.evaluate_all("cells => cells.filter(cell => cell.scrollWidth > cell.clientWidth).length") == 0
     page.get_by_label("Filter rows").fill("> 3")
     page.keyboard.press("Enter")
     page.get_by_text("rows are filtered by text").wait_for()

@@ -24,11 +24,14 @@ const percent = (share) => `${share < 0.01 ? "<1" : Math.floor(100 * share)} %`;
 
 const distinctOf = ({ distinct }) => distinct === null ? "" : `${distinct.toLocaleString("en-US")} distinct`;
 
-/** Return the width of each column in characters, by its header and by the rows that are known. */
+/** Return the width of a text in widths of a digit: capitals are a third wider, and East Asian characters are twice as wide. */
+const room = (text) => text.length + (text.match(/\p{Lu}/gu)?.length ?? 0) / 3 + (text.match(/[\u2e80-\uffdc]/g)?.length ?? 0);
+
+/** Return the width of each column in widths of a digit, by its header and by the rows that are known. */
 function widths(columns, rows) {
   return columns.map((column, i) => {
-    const above = [column.type, distinctOf(column), facts(column), ...column.top.map(([value]) => `${value} 100 %`)].map((text) => Math.min(text.length, 22));
-    return Math.min(columns.length > 3 ? 40 : 64, Math.max(8, column.heading.length + 2, ...above, ...rows.map((row) => row[i].text.length)));
+    const above = [column.type, distinctOf(column), facts(column), ...column.top.map(([value]) => `${value} 100 %`)].map((text) => Math.min(room(text), 22));
+    return Math.min(columns.length > 3 ? 40 : 64, Math.max(8, room(column.heading) + 2, ...above, ...rows.map((row) => room(row[i].text))));
   });
 }
 
@@ -167,7 +170,7 @@ export function Grid({ app, place, grid }) {
     <div class="sx-rows" ref=${box} tabIndex="0" role="grid" aria-rowcount=${count + 1} aria-colcount=${columns.length} aria-activedescendant=${isFocused ? id : undefined}
       aria-label=${`${shown} ${grid.noun}. ${grid.sample} Arrow keys move between cells, Ctrl+C copies one${opens ? ", Enter is a click on a row" : ""}.`}
       onScroll=${(event) => setTop(event.target.scrollTop)} onKeyDown=${key} onClick=${click} onFocus=${() => setFocused(true)} onBlur=${() => setFocused(false)}>
-      <table role="presentation" style=${{ width: `calc(${kept.current.widths.reduce((sum, width) => sum + width, 0)}ch + ${16 * columns.length}px)` }}>
+      <table role="presentation" style=${{ width: `calc(${kept.current.widths.reduce((sum, width) => sum + width, 0)}ch + ${20 * columns.length}px)` }}>
       <thead ref=${head}><tr role="row">${columns.map((column, i) => html`<${Heading} column=${column} width=${kept.current.widths[i]} isSummed=${isSummed} sort=${() => sort(i)}
         rows=${grid.described} brush=${grid.isBrushed && (column.bins.length || column.top.length) && ((from, to) => send({ brush: [i, from, to] }))}
         order=${how.sort !== i ? "none" : how.descending ? "descending" : "ascending"} />`)}</tr></thead>
