@@ -88,7 +88,7 @@ def test_a_grid_scrolls_by_keyboard_sorts_filters_and_opens(grid):
 
     box.focus()
     page.keyboard.press("Control+End")
-    page.get_by_text(str(2**62 + 999)).first.wait_for()
+    page.get_by_role("gridcell", name=str(2**62 + 999)).wait_for()  # the heading has this number already
     assert cells(page, 999)[0] == str(2**62 + 999)
     assert page.locator(".sx-here").inner_text() == "- x"
     page.keyboard.press("Enter")
