@@ -6,7 +6,7 @@ from snapshot_explorer.jupyter.command_line import LineToken, as_command, tokeni
 from snapshot_explorer.jupyter.commands.differences import DIFF_PARTS
 from snapshot_explorer.jupyter.completion import MATCHER, matcher, suggestions
 from snapshot_explorer.jupyter.explorer import recording
-from snapshot_explorer.jupyter.explorer.contents import version_rows, view_requests
+from snapshot_explorer.jupyter.explorer.contents import changed_rows, version_rows, view_requests
 from snapshot_explorer.jupyter.explorer.contents.distributions import distributions
 from snapshot_explorer.jupyter.explorer.contents.grid_rows import (
     Arrangement,

@@ -1,33 +1,42 @@
 """Counts the rows that commits changed by reading the rows that differ."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import pyarrow as pa
 
 from snapshot_explorer.analysis.diff.diff import row_diff
 from snapshot_explorer.analysis.diff.diff_plan import DiffRequest, plan_diff
+from snapshot_explorer.analysis.diff.diff_result import RowDiff
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.core.errors import SnapshotExplorerError, SnapshotNotFoundError
 from snapshot_explorer.core.hints import Message, without_period
 from snapshot_explorer.core.progress import step
+from snapshot_explorer.core.records import Split
 from snapshot_explorer.core.text import pluralize
 from snapshot_explorer.engines.local import count
 from snapshot_explorer.engines.scan import scan_of
 from snapshot_explorer.history import History
 
 
-def count_rows(history: History, commits: pa.Table) -> tuple[str, ...]:
+def count_rows(
+    history: History, commits: pa.Table, *, is_small: Callable[[Sequence[Split]], bool] | None = None
+) -> tuple[str, ...]:
     """Read the rows that differ for each of COMMITS that has no counts; the history then returns these counts.
 
     Rows are compared by the primary key; without one, an updated row is a deleted and an inserted one. Returns a
     sentence if the rows of some commits cannot be compared.
+
+    Args:
+        is_small: Whether splits are read; by default all are. Commits of other splits stay without counts.
     """
     uncounted = commits.filter(pc.and_(commits["rows_inserted"].is_null(), commits["kind"].is_valid()))
     errors = dict[int, SnapshotExplorerError]()
     with step("Counting rows", total=len(uncounted)) as counting:
         for commit in uncounted.select(["version", "committed_at"]).to_pylist():
             try:
-                history.open_branch.row_counts.keep(commit, _count(history, commit["version"]))
+                counts = _count(history, commit["version"], is_small)
+                if counts is not None:
+                    history.open_branch.row_counts.keep(commit, counts)
             except SnapshotExplorerError as error:
                 errors[commit["version"]] = error
             counting.advance()
@@ -43,14 +52,37 @@ def count_rows(history: History, commits: pa.Table) -> tuple[str, ...]:
     )
 
 
-def _count(history: History, version: int) -> Mapping[str, int]:
-    """Return the rows that differ from the version before, by kind; of the first version of a table, all rows."""
+def keep_counts(history: History, commit: pa.Table, diff: RowDiff) -> None:
+    """Keep the counts of a row diff if it is the change of a commit: by the primary key, from the version before it.
+
+    Args:
+        commit: The row of COMMITS of the newer version; without a row, nothing is kept.
+    """
+    a, b = diff.plan.a.number, diff.plan.b.number
+    if a is None or b is None or not diff.plan.is_declared_key or commit["version"].to_pylist() != [b]:
+        return
+    if history.listing.predecessor(b) == a and not history.gaps([a, b]):
+        history.open_branch.row_counts.keep(commit.select(["version", "committed_at"]).to_pylist()[0], diff.counts)
+
+
+def _count(
+    history: History, version: int, is_small: Callable[[Sequence[Split]], bool] | None
+) -> Mapping[str, int] | None:
+    """Return the rows that differ from the version before, by kind; of the first version of a table, all rows.
+
+    None if the splits are not read.
+    """
     table_format, listing = history.table_format, history.listing
     after = table_format.version(version)
     if version == listing.versions[0] and not listing.has_expired:
-        return {"inserted": count(after, after.plan(None).splits, scan_of(after.arrow_schema, ()))}
+        splits = after.plan(None).splits
+        if is_small is not None and not is_small(splits):
+            return None
+        return {"inserted": count(after, splits, scan_of(after.arrow_schema, ()))}
     before = listing.predecessor(version)
     if before not in listing.versions or history.gaps([before, version]):
         raise SnapshotNotFoundError("The version before it is not known.")
     plan = plan_diff(history.path, table_format, table_format.version(before), after, DiffRequest(name=history.name))
+    if is_small is not None and not is_small([*plan.a.splits, *plan.b.splits]):
+        return None
     return row_diff(plan).counts

@@ -16,6 +16,7 @@ from IPython.core.getipython import get_ipython
 from pyarrow import ArrowException
 from traitlets import Bunch, Dict, TraitError, Unicode
 
+from snapshot_explorer.analysis.diff import count_rows
 from snapshot_explorer.analysis.health.symptoms import Symptom
 from snapshot_explorer.analysis.retention import LEVELS
 from snapshot_explorer.arrow import compute as pc
@@ -26,6 +27,7 @@ from snapshot_explorer.core.safe_text import logger_of, sanitize
 from snapshot_explorer.history import history_of, missing_notes
 from snapshot_explorer.jupyter.cost import ENGINES
 from snapshot_explorer.jupyter.explorer.actions import LOADS, Bisector, Loader, RowActions
+from snapshot_explorer.jupyter.explorer.contents.changed_rows import is_small
 from snapshot_explorer.jupyter.explorer.contents.commit_list import commit_rows, most_changed, overview
 from snapshot_explorer.jupyter.explorer.contents.grid_rows import Opens
 from snapshot_explorer.jupyter.explorer.contents.rows import load_code
@@ -279,8 +281,10 @@ class Explorer(LazyWidget, PageWidget):
         The file has at most 2 MB: the newest 1,000 commits with search and filters, and the views of the newest
         versions as they are set here: commit, manifests and their entries, comparison with the version before, changed
         rows, files, health, and the first 60 rows of each table; then up to 30 other pairs of versions, those with a
-        pinned A first. The page says what is not recorded. It loads nothing and runs only its own script. It contains
-        no storage options. Reads what these views read, which for large versions takes a while.
+        pinned A first. Where metadata does not count the rows that one of these versions changed, they are read and
+        counted, up to 100,000 rows or 10 MB of files. The page says what is not recorded. It loads nothing and runs
+        only its own script. It contains no storage options. Reads what these views read, which for large versions
+        takes a while.
 
         Args:
             path: The file, on the local disk, outside of any table.
@@ -310,8 +314,12 @@ class Explorer(LazyWidget, PageWidget):
             for name in _RECORDED:
                 setattr(recorded.state, name, getattr(self.state, name))
             shown = {name: getattr(self.state, name) for name in self.state.trait_names()}
-            recorder = Recorder(self.table, recorded.state, recorded._views, recorded._traits_of_page)
-            return recorder.page(shown, versions=versions)
+            with history_of(self.table).table_format.storage.keeping_immutable():
+                # Nobody can ask for counts on a page without a kernel.
+                count_rows(history_of(self.table), recorded.state.commits.slice(0, versions), is_small=is_small)
+                recorded._add_known_facts()
+                recorder = Recorder(self.table, recorded.state, recorded._views, recorded._traits_of_page)
+                return recorder.page(shown, versions=versions)
         finally:
             recorded.close()
 
@@ -620,11 +628,17 @@ class Explorer(LazyWidget, PageWidget):
         self._send_view()
         if place in ("rows", "health"):
             self._send_page()
-        if place in ("commit", "health") and self._log is not None:
-            log = with_known_facts(self.table, self._log)
-            if not log.commits.equals(self._log.commits):
-                self._log = log
-                self.state.commits = log.commits
+        if place in ("commit", "rows", "health"):
+            self._add_known_facts()
+
+    def _add_known_facts(self) -> None:
+        """Add to the log what has been found since it was read: missing files, and counts of rows."""
+        if self._log is None:
+            return
+        log = with_known_facts(self.table, self._log)
+        if not log.commits.equals(self._log.commits):
+            self._log = log
+            self.state.commits = log.commits
 
     # Messages to the page
 

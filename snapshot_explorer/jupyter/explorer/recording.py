@@ -15,7 +15,7 @@ from snapshot_explorer.core.progress import step
 from snapshot_explorer.core.records import MAINTENANCE_KINDS
 from snapshot_explorer.core.safe_text import sanitize
 from snapshot_explorer.core.text import pluralize
-from snapshot_explorer.history import history_of, open_expression
+from snapshot_explorer.history import open_expression
 from snapshot_explorer.jupyter.explorer.contents.commit_list import PAGE, commit_rows, overview
 from snapshot_explorer.jupyter.explorer.contents.grid_rows import PAGE as ROWS
 from snapshot_explorer.jupyter.explorer.contents.grid_rows import ranks_of
@@ -109,8 +109,7 @@ class Recorder:
         )
         end = f'</script><script type="module">{code}</script></body></html>\n'
         recording = _Recording((MOST_BYTES - len((begin + end).encode())) * 3 // 4)
-        with history_of(self._table).table_format.storage.keeping_immutable():
-            self._record(recording, shown, versions)
+        self._record(recording, shown, versions)
         return f"{begin}{recording.text()}{end}".encode()
 
     def _record(self, recording: _Recording, shown: Mapping[str, Any], most: int) -> None:

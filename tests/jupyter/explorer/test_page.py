@@ -8,7 +8,8 @@ import pytest
 from snapshot_explorer import open_table, samples
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.jupyter.explorer import Explorer
-from tests.inner.jupyter import recording
+from tests.inner.jupyter import changed_rows, recording
+from tests.inner.table import ReadLimits
 from tests.support.delta.table_builder import DeltaTable
 from tests.support.explorers import recorded
 from tests.support.paimon.table_builder import PaimonTable
@@ -60,6 +61,18 @@ def test_a_page_has_the_newest_versions_their_neighbors_and_the_pinned_pair(page
     assert {"branches", "files lifetimes", "health retention", "health health 17"} <= contents.keys()
     assert "the views of 2 versions" in contents["explorer"]["page"]["recorded"]
     assert contents["explorer"]["a"] == "5"
+
+
+def test_a_page_counts_the_rows_that_its_newest_versions_changed(page, to_page, monkeypatch):
+    changes = {row["version"]: row["change"] for row in recorded(page)["measure rows"]["rows"]}
+
+    assert (changes["18"], changes["17"]) == ("no row changed", "\N{MINUS SIGN}6 rows")
+    assert changes["16"] == "rows not counted (5 written)"  # the page has the views of two versions
+
+    monkeypatch.setattr(changed_rows, "_SMALL", ReadLimits(rows=90, size_bytes=10**6))
+    large = recorded(to_page(open_table(samples.path("orders")), versions=2))
+
+    assert large["measure rows"]["rows"][0]["change"] == "rows not counted (41 written)"
 
 
 def test_a_page_loads_nothing_and_runs_only_its_own_script(page):

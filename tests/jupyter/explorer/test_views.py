@@ -55,6 +55,26 @@ def test_rows_that_are_not_counted_are_read_on_request_and_the_list_has_the_answ
     explorer.close()
 
 
+def test_rows_that_were_compared_are_counted_in_the_list(explorer):
+    def changes():
+        return {row["version"]: row["change"] for row in explorer.listed["rows"]}
+
+    explorer.state.tab = "rows"
+    explorer.state.b = 17
+    explorer.wait()
+
+    assert changes()["17"] == "\N{MINUS SIGN}6 rows"
+    assert changes()["16"] == "rows not counted (5 written)"
+
+    explorer.state.a = 15  # not the version before
+    explorer.state.b = 16
+    explorer.wait()
+    explorer.state.a = 14
+    explorer.wait()
+
+    assert changes()["14"] == "rows not counted (13 written)"
+
+
 def test_the_commit_says_why_its_rows_cannot_be_counted(tmp_path):
     shutil.copytree(samples.path("payments"), tmp_path / "payments")
     explorer = Explorer(open_table(str(tmp_path / "payments")), variables={}).wait()

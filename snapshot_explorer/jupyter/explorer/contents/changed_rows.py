@@ -1,13 +1,14 @@
 """The rows that differ between A and B: first the cost, then the rows; no widget."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 
-from snapshot_explorer.analysis.diff import RowDiff, RowDiffPlan
-from snapshot_explorer.core.records import AFTER, DELETED, INSERTED
+from snapshot_explorer.analysis.diff import RowDiff, keep_counts
+from snapshot_explorer.core.records import AFTER, DELETED, INSERTED, Split
 from snapshot_explorer.core.text import pluralize
+from snapshot_explorer.history import history_of
 from snapshot_explorer.jupyter.explorer.contents.distributions import distributions
 from snapshot_explorer.jupyter.explorer.contents.grid_rows import GridRows, grid_rows
 from snapshot_explorer.jupyter.explorer.contents.lens import direction
@@ -31,6 +32,8 @@ _MOST_ROWS = 200_000
 def changed_rows(cache: SnapshotCache, request: ViewRequest, other: str = "") -> ViewResult:
     """Return the rows that differ, or the cost of reading them if it is high and not confirmed.
 
+    If B is the version after A, the log has the counts of the changed rows from then on.
+
     Args:
         other: The table that B is compared with; empty for A.
     """
@@ -44,9 +47,11 @@ def changed_rows(cache: SnapshotCache, request: ViewRequest, other: str = "") ->
         arguments = f"{a}, {b}" + (f", key={list(key)!r}" if key else "")
         code, source, way = f"{request.name}.diff_rows({arguments})", cache.cited(a, b), direction(a, b)
     if diff is None:
-        if not _is_small(plan) and request["rows_read"] != (a, b, key, other):
+        if not is_small([*plan.a.splits, *plan.b.splits]) and request["rows_read"] != (a, b, key, other):
             return ViewResult(drawing=drawing_of(plan), code=code, source=source, is_announcement=True)
         diff = cache.row_diff(a, b, key, other)
+    if not other and request.commit is not None:
+        keep_counts(history_of(cache.table), request.commit, diff)
     kinds = [_KINDS[name] for name in _KINDS if request["row_kind"] in ("all", name)]
     heads = diff.changed.heads
     places = [(kind, index) for kind in kinds if kind in heads for index in range(len(heads[kind]))]
@@ -113,10 +118,13 @@ def _grid(
     )
 
 
-def _is_small(plan: RowDiffPlan) -> bool:
-    """Return whether the rows are read without confirmation; the settings may allow even less."""
-    sides = [Cost(rows=side.rows, files=side.files, size_bytes=side.size_bytes) for side in (plan.a, plan.b)]
-    cost = sides[0] + sides[1]
+def is_small(splits: Sequence[Split]) -> bool:
+    """Return whether splits are read without confirmation; the settings may allow even less."""
+    cost = Cost(
+        rows=sum(split.rows or 0 for split in splits),
+        files=sum(len(split.files) for split in splits),
+        size_bytes=sum(split.size_bytes for split in splits),
+    )
     return not cost.exceeds(_SMALL) and not cost.exceeds(load_limits())
 
 
