@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from snapshot_explorer import open_table, samples
+from tests.support.paimon.table_builder import PaimonTable
 
 ORDERS = Path(samples.__file__).parent / "orders"
 EVENTS = Path(samples.__file__).parent / "events"
@@ -85,6 +86,31 @@ def test_the_total_of_a_commit_whose_own_rows_contradict_its_count_is_unknown(tm
 
     assert totals[newest] is None
     assert None not in [total for version, total in totals.items() if version != newest]
+
+
+def test_files_that_write_all_columns_of_older_rows_insert_none(memory_root):
+    table = PaimonTable(*memory_root, options={"row-tracking.enabled": "true", "data-evolution.enabled": "true"})
+    table.commit([(1, "a"), (2, "b")], first_row_id=0, nextRowId=2)
+    table.commit([(3, "c")], first_row_id=2, nextRowId=3)
+    table.commit([(3, "C")], first_row_id=2, nextRowId=3)  # the last row anew, in all its columns
+    table.commit([(4, "d")], first_row_id=3, nextRowId=4)
+    opened = open_table(f"memory://{table.root}")
+
+    def inserted(**arguments):
+        rows = opened.history(**arguments).to_arrow().to_pylist()
+        return {row["version"]: (row["rows_inserted"], row["rows_source"]) for row in rows}
+
+    expected = {4: (1, "metadata"), 3: (None, None), 2: (1, "metadata"), 1: (2, "metadata")}
+    assert inserted() == expected
+    assert opened.current.count() == 4
+    assert [inserted(between=f"{version}..{version}")[version] for version in expected] == [*expected.values()]
+
+    table.expire(3)
+    opened = open_table(f"memory://{table.root}")
+    assert inserted() == {4: (1, "metadata"), 3: (None, None)}
+    table.expire(4)
+    opened = open_table(f"memory://{table.root}")
+    assert inserted() == {4: (None, None)}  # whose rows these are is unknown without the version before
 
 
 def test_a_warning_tells_which_count_the_files_contradict(tmp_path, caplog):

@@ -27,6 +27,7 @@ _FILE = record(
     _SCHEMA_ID="long",
     _LEVEL="int",
     _EXTRA_FILES=array("string"),
+    _FIRST_ROW_ID=["null", "long"],
 )
 MANIFEST = record(
     "record", _VERSION="int", _KIND="int", _PARTITION="bytes", _BUCKET="int", _TOTAL_BUCKETS="int", _FILE=_FILE

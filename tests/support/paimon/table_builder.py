@@ -65,6 +65,7 @@ class PaimonTable:
         self.snapshots = 0
         self.base = []
         self.live = {}
+        self.first_row_ids = {}
         self.write(
             "schema/schema-0",
             json.dumps(
@@ -91,7 +92,9 @@ class PaimonTable:
     def remove(self, path):
         self.filesystem.rm_file(f"{self.root}/{path}")
 
-    def commit(self, rows=((1, "a"),), *, removed=(), kind="APPEND", millis=None, content=None, **fields):
+    def commit(
+        self, rows=((1, "a"),), *, removed=(), kind="APPEND", millis=None, content=None, first_row_id=None, **fields
+    ):
         """Add one file with these rows, or this content, remove files by name, and return the new snapshot's id."""
         self.snapshots += 1
         number = self.snapshots
@@ -101,6 +104,7 @@ class PaimonTable:
             self.live[name] = len(rows)
             self.known[name] = self.statistics_of(rows)
             self.names[name] = rows[0][1]
+            self.first_row_ids[name] = first_row_id
             folder = f"name={rows[0][1] or '__DEFAULT_PARTITION__'}/" if self.by_name else ""
             self.write(f"{folder}bucket-0/{name}", content or self.parquet(rows))
             entries.append(self.file_entry(0, name, len(rows)))
@@ -238,6 +242,7 @@ class PaimonTable:
                 "_SCHEMA_ID": 0,
                 "_LEVEL": 0,
                 "_EXTRA_FILES": [],
+                "_FIRST_ROW_ID": self.first_row_ids.get(name),
             },
         }
 

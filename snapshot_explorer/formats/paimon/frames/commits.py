@@ -1,6 +1,7 @@
 """The COMMITS frame of Paimon versions."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from functools import partial
 
@@ -10,11 +11,13 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.core import frames
+from snapshot_explorer.core.errors import CorruptTableError
 from snapshot_explorer.core.milliseconds import from_millis
 from snapshot_explorer.core.records import Kind, Readable
 from snapshot_explorer.formats.paimon.frames.deleted_rows import (
     FILE_COLUMNS,
     IndexStates,
+    allows,
     read_index_states,
     row_counts,
 )
@@ -28,7 +31,7 @@ from snapshot_explorer.storage import Storage
 
 RECORDED = frozenset(("version", "committed_at", "kind", "operation", "user", "identifier", "schema_id", "details"))
 """The columns for which only the snapshots are read."""
-_COUNTED = ("kind", "rows", "size_bytes", "min_key", "write_columns")
+_COUNTED = ("kind", "rows", "size_bytes", "min_key", "write_columns", "first_row_id")
 _NO_FIELDS = b"\0\0\0\0"
 """The beginning of a serialized row without fields: the key of a file in a table without primary key."""
 _FIRST_TIME, _LAST_TIME = -62_135_596_800_000, 253_402_300_799_999
@@ -66,14 +69,15 @@ def read_commits(
     """Return the COMMITS frame of snapshots, in their order, without tags; see `commits_frame`.
 
     Reads their delta manifest lists and delta manifests, each kind concurrently; with deletion vectors also their
-    index manifests, see `deleted_rows.read_index_states`; of a snapshot whose delta has vanished meanwhile, also its
-    tag or changelog.
+    index manifests, see `deleted_rows.read_index_states`; with data evolution the snapshots before them; of a snapshot
+    whose delta has vanished meanwhile, also its tag or changelog.
     """
     has_indexes = any(snapshot.index_manifest is not None for snapshot in snapshots)
     columns = (*_COUNTED, *FILE_COLUMNS) if has_indexes else _COUNTED
     expired = [snapshot for snapshot in snapshots if snapshot.file_kind == "changelog"]
-    states, delta, changelog = storage.together(
+    states, first_new_rows, delta, changelog = storage.together(
         partial(read_index_states, storage, history, schemas, snapshots),
+        partial(_first_new_rows, history, schemas, snapshots),
         partial(read_changes, storage, snapshots, "delta", columns=columns),
         partial(read_changes, storage, expired, "changelog", columns=_COUNTED),
     )
@@ -90,7 +94,36 @@ def read_commits(
         "metadata" if snapshot.id in left else readable_of(snapshot, known=known)
         for snapshot, known in zip(snapshots, delta.known, strict=True)
     ]
-    return commits_frame(snapshots, delta, readable, states=states, is_alone=not history.might_have_branches)
+    return commits_frame(
+        snapshots,
+        delta,
+        readable,
+        states=states,
+        first_new_rows=first_new_rows,
+        is_alone=not history.might_have_branches,
+    )
+
+
+def _first_new_rows(
+    history: PaimonHistory, schemas: Schemas, snapshots: Sequence[PaimonSnapshot]
+) -> Mapping[int, int | None]:
+    """Return the id of the first row that is new in each commit that may write columns of older rows; None if unknown.
+
+    Reads nothing of a table without row ids, and only schemas, which are cached, of one without data evolution.
+    Otherwise reads the snapshots before those given, one for a run without gaps.
+
+    Source: paimon docs, "Data Evolution"; of each commit the new rows begin at the `nextRowId` of the snapshot before,
+    compared with Paimon 1.4.
+    """
+    numbered = [snapshot for snapshot in snapshots if snapshot.next_row_id]
+    if not numbered or not allows(schemas, numbered, ("data-evolution.enabled",)):
+        return {}
+    by_version = {snapshot.id: snapshot for snapshot in snapshots}
+    earlier = [item.id - 1 for item in numbered if item.id > 1 and item.id - 1 not in by_version]
+    with suppress(CorruptTableError):  # which rows the commit after it wrote remains unknown
+        by_version |= history.present(earlier) if earlier else {}
+    ids = {version: item.next_row_id for version, item in by_version.items()}
+    return {item.id: 0 if item.id == 1 else ids.get(item.id - 1) for item in numbered}
 
 
 def _known_versions(snapshots: Sequence[PaimonSnapshot], changes: Changes) -> set[int]:
@@ -103,6 +136,7 @@ def commits_frame(
     readable: Sequence[Readable | None],
     *,
     states: IndexStates | None = None,
+    first_new_rows: Mapping[int, int | None],
     is_alone: bool,
 ) -> pa.Table:
     """Return the COMMITS frame without tags. Counts are null for a commit whose delta no longer exists.
@@ -111,6 +145,7 @@ def commits_frame(
         delta: The files that each commit changed, with `deleted_rows.FILE_COLUMNS` if there are `states`.
         readable: Whether each version can be loaded.
         states: The deletion vectors before and after each commit; None if there are none.
+        first_new_rows: See `_first_new_rows`.
         is_alone: Whether the table has no branch whose rows readers may combine with its own.
     """
     counts = _counts(delta, len(snapshots))
@@ -123,7 +158,14 @@ def commits_frame(
         totals = [row.total for row in rows]
         for name, values in (("added", [row.added for row in rows]), ("removed", [row.removed for row in rows])):
             columns[f"{name}_rows"] = pc.if_else(pa.array(unknown), None, pa.array(values, pa.int64()))
-    columns |= _logical_counts(snapshots, delta, columns, are_vectors_known=states is not None, is_alone=is_alone)
+    columns |= _logical_counts(
+        snapshots,
+        delta,
+        columns,
+        is_partial=_writes_columns(snapshots, delta, first_new_rows),
+        are_vectors_known=states is not None,
+        is_alone=is_alone,
+    )
     columns |= recorded_columns(snapshots) | {"readable": list(readable), "total_rows": totals}
     return frames.table_of(frames.COMMITS, columns)
 
@@ -175,11 +217,30 @@ def _counts(delta: Changes, commits: int) -> dict[str, npt.NDArray[np.int64]]:
     return counts
 
 
+def _writes_columns(
+    snapshots: Sequence[PaimonSnapshot], delta: Changes, first_new_rows: Mapping[int, int | None]
+) -> npt.NDArray[np.bool_]:
+    """Return for each changed file whether it may have only some columns of rows, or columns of rows of other files.
+
+    A file that was written for older rows says so by its columns, unless they are all columns of the table.
+    """
+    has_some = np.array(delta.entries.column("write_columns").is_valid(), np.bool_)
+    if not first_new_rows:
+        return has_some
+    ends = [first_new_rows.get(snapshot.id, 0) for snapshot in snapshots]
+    bounds = np.array([np.iinfo(np.int64).max if end is None else end for end in ends], np.int64)
+    first = delta.entries.column("first_row_id")
+    has_id = np.array(first.is_valid(), np.bool_)
+    is_old = np.array(pc.fill_null(first, 0), np.int64) < bounds[delta.commits]
+    return has_some | (has_id & is_old)
+
+
 def _logical_counts(
     snapshots: Sequence[PaimonSnapshot],
     delta: Changes,
     columns: Mapping[str, pa.Array],
     *,
+    is_partial: npt.NDArray[np.bool_],
     are_vectors_known: bool,
     is_alone: bool,
 ) -> dict[str, pa.Array]:
@@ -191,10 +252,9 @@ def _logical_counts(
 
     Source: paimon docs, "Deletion Vectors", "First Row", "Data Evolution".
     """
-    key, written = (delta.entries.column(name) for name in ("min_key", "write_columns"))
     is_merged = np.zeros(len(snapshots), np.bool_)
-    is_keyed = pc.invert(pc.fill_null(pc.starts_with(key, _NO_FIELDS), fill_value=False))
-    is_merged[delta.commits[np.array(pc.or_(is_keyed, written.is_valid()), np.bool_)]] = True
+    is_plain_key = pc.fill_null(pc.starts_with(delta.entries.column("min_key"), _NO_FIELDS), fill_value=False)
+    is_merged[delta.commits[~np.array(is_plain_key, np.bool_) | is_partial]] = True
     kinds = np.array([snapshot.kind for snapshot in snapshots], np.object_)
     has_indexes = np.array([item.index_manifest is not None for item in snapshots], np.bool_)
     is_plain = is_alone & ~is_merged & (are_vectors_known | ~has_indexes)
