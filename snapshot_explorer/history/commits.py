@@ -135,6 +135,7 @@ def history_frame(  # noqa: PLR0913 - the parts of the frame, all named
     title: str,
     readability: KnownReadability,
     stat: bool = False,
+    exact: bool = False,
     total: int | None = None,
     limit: int | None = None,
     anomalies: pa.Table | None = None,
@@ -142,6 +143,8 @@ def history_frame(  # noqa: PLR0913 - the parts of the frame, all named
     totals: Callable[[], pa.Table | None] = lambda: None,
 ) -> Frame:
     """Return COMMITS as a frame. It draws the columns that are not empty; with `stat`, added and removed amounts.
+
+    Unless it is `exact`, it says which call counts the rows that metadata does not.
 
     With ANOMALIES there is a further column `anomalies`, which names what jumps at each version; the figure marks it.
     Notes name the versions that are missing; see `missing_notes`. Where commits do not record the total rows, the
@@ -161,7 +164,7 @@ def history_frame(  # noqa: PLR0913 - the parts of the frame, all named
         drawn=names,
         limit=limit,
         kind="log",
-        options={"readability": readability, "totals": totals, "anomalies": anomalies},
+        options={"readability": readability, "totals": totals, "anomalies": anomalies, "exact": exact},
         notes=notes,
     )
 

@@ -268,6 +268,7 @@ class Table(VersionedTable, Shown):
         return history_frame(
             rows,
             stat=stat,
+            exact=exact,
             title=past.title,
             total=total,
             limit=limit,

@@ -215,8 +215,10 @@ def test_log_is_history_newest_first(orders):
 
     assert isinstance(cell.result, Frame)
     assert versions(cell.result) == [5, 4, 3, 2, 1]
-    *_, e, d, c, b, a, remark = cell.shown["text/plain"].splitlines()
+    *_, e, d, c, b, a, remark, hint = cell.shown["text/plain"].splitlines()
     assert [line.split()[0] for line in (e, d, c, b, a)] == ["5", "4", "3", "2", "1"]
+    assert hint == "rows: not all counted; %snapshot log --exact reads those that differ"
+    assert orders.ok("%snapshot log --exact").shown["text/plain"].splitlines()[-1] == remark
     assert remark == "readable: not checked; verify looks for every file"
     assert "<table" in cell.shown["text/html"]
 

@@ -20,6 +20,8 @@ from snapshot_explorer.view.tracks.lake_timeline import lake_timeline
 from snapshot_explorer.view.tracks.slice_tracks import slice_tracks
 from snapshot_explorer.view.tracks.svg import TracksPicture
 
+_EXACT = Hint("table.history", {"exact": True})
+
 
 @draw.register
 def _frame(frame: Frame) -> Drawing:
@@ -33,7 +35,14 @@ def _frame(frame: Frame) -> Drawing:
     total = max(frame.total or 0, len(rows), len(frame) if len(frame) > limit else 0)
     grid = Grid(rows, total=total, noun=frame.noun, limit=frame.limit)
     remarks = [Line(f"{name}: {NOT_CHECKED}; verify looks for every file", is_faint=True) for name in unchecked]
+    if "rows" in rows.column_names and frame.options.get("exact") is False and _has_uncounted(frame.first_rows(limit)):
+        remarks.append(Line(Message("rows: not all counted; ", _EXACT, " reads those that differ"), is_faint=True))
     return Drawing(title=frame.title, parts=(*map(Line, frame.notes), grid, *remarks))
+
+
+def _has_uncounted(commits: pa.Table) -> bool:
+    """Return whether reading rows would count those of a commit."""
+    return bool(pc.any(pc.and_(commits["rows_inserted"].is_null(), commits["kind"].is_valid())).as_py())
 
 
 def drawn_rows(frame: Frame, limit: int | None = None) -> pa.Table:
