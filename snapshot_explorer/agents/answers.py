@@ -11,17 +11,21 @@ import orjson
 import pyarrow as pa
 
 from snapshot_explorer.agents.access import Access, CallLimits
-from snapshot_explorer.agents.tool import UNTRUSTED, VERSION, AgentTool, Answer, ToolRequest, ToolSpelling, schema
+from snapshot_explorer.agents.tool import UNTRUSTED, AgentTool, Answer, ToolRequest, schema
 from snapshot_explorer.agents.tools import TOOLS
 from snapshot_explorer.arrow.python_values import distinct_names, with_dicts
 from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotExplorerError
 from snapshot_explorer.core.hints import Hint, python_call, spell
 from snapshot_explorer.core.progress import StoppedError, listen, stop_with
+from snapshot_explorer.core.safe_text import sanitize
+from snapshot_explorer.core.url_secrets import hide_url_secrets
 from snapshot_explorer.history import history_of
 from snapshot_explorer.results import Frame
 from snapshot_explorer.view.json_values import JsonBounds, bounded_text, json_value
 
 _MOST_CALLS = 6
+_MOST_LETTERS = 1_000
+"""Letters of an argument in a hint."""
 _MOST_NOTES = 20
 _OWN_LETTERS = 2_000
 """Letters of a text of ours, which may quote names of a table."""
@@ -73,6 +77,58 @@ OUTPUT_SCHEMA = _record(
 """The JSON schema of all answers."""
 
 
+class ToolSpelling:
+    """Spells the hints in the answer of a call as calls of tools."""
+
+    def __init__(self, asked: Mapping[str, object], tool: AgentTool | None = None) -> None:
+        """Keep the arguments of the call and its tool: hints without a path are about its table."""
+        self._asked, self._tool = asked, tool
+
+    def call(self, hint: Hint) -> dict[str, object] | None:
+        """Return a hint as the call of a tool: `tool`, `arguments`, and the arguments that are `left_to_you`.
+
+        A hint without a verb is the same call with further arguments. None if no tool makes the call or has all of the
+        arguments, or one is a name of a table with invisible characters or of extreme length: a model would not repeat
+        it as it is.
+        """
+        tool, common = self._tool, self._asked
+        if hint.verb:
+            tool = next((item for item in TOOLS if hint.verb in item.verbs), None)
+            common = {name: item for name, item in self._asked.items() if name in ("path", "branch")}
+        own = {name: item for name, item in hint.arguments.items() if (name, item) != ("path", ...)}
+        if tool is None or not own.keys() <= tool.parameters.keys() or any(map(_is_odd, own.values())):
+            return None
+        known = {name: item for name, item in {**common, **own}.items() if name in tool.parameters}
+        values = {name: _in_type(item, tool.parameters[name]["type"]) for name, item in known.items()}
+        call = {name: item for name, item in values.items() if item is not ...}
+        if isinstance(path := call.get("path"), str):
+            call["path"] = hide_url_secrets(path)
+        needed = dict.fromkeys((*tool.required, *values))
+        return {"tool": tool.name, "arguments": call, "left_to_you": [name for name in needed if name not in call]}
+
+    def text(self, hint: Hint) -> str:
+        """Return a hint as the text of such a call; in Python if no tool makes it."""
+        if (call := self.call(hint)) is None:
+            return python_call(hint)
+        arguments = orjson.dumps(call["arguments"]).decode()
+        return f"{call['tool']} {arguments}" if hint.verb else arguments
+
+
+def _is_odd(value: object) -> bool:
+    if isinstance(value, list | tuple):
+        return any(map(_is_odd, value))
+    return isinstance(value, str) and (len(value) > _MOST_LETTERS or sanitize(value) != value)
+
+
+def _in_type(value: object, kind: str) -> object:
+    """Return an argument in the type of its parameter: refs are texts, and one name is a list."""
+    parts = value if isinstance(value, list | tuple) else [value]
+    if any(part is ... for part in parts):
+        return ...
+    texts = [str(part) for part in parts]
+    return texts if kind == "array" else ",".join(texts) if kind == "string" else value
+
+
 @dataclass(frozen=True, slots=True)
 class Reply:
     """An answer, or an error, as JSON values."""
@@ -89,7 +145,7 @@ def answer_of(name: str, arguments: Mapping[str, object], access: Access) -> Rep
     """Return the answer of a tool, or its error. Its long work ends when the call ends."""
     began = monotonic()
     tool = next((item for item in TOOLS if item.name == name), None)
-    spelling = ToolSpelling(TOOLS, arguments, tool)
+    spelling = ToolSpelling(arguments, tool)
     listen(access)
     stop_with(access.check_stop)
     try:
@@ -122,13 +178,18 @@ def _failure(kind: str, message: str, calls: Sequence[Mapping[str, object]] = ()
 
 def _evidence(tool: AgentTool, request: ToolRequest, answer: Answer) -> dict[str, object]:
     """Return the table, its versions and times, what was read, and the Python call of the same result."""
-    evidence = {"format": None, "times": "", "read": {**answer.read, **request.access.planned}, **answer.evidence}
-    if "table" in evidence:
+    evidence: dict[str, object] = {
+        "table": answer.table,
+        "format": None,
+        "versions": [*answer.versions[:1], *answer.versions[1:][-1:]],
+        "times": "",
+        "read": {**answer.read, **request.access.planned},
+        "python": answer.python,
+    }
+    if answer.table:
         return evidence
     history, verb = history_of(request.table), tool.verbs[0]
-    own_names = {own: name for name, own in VERSION.items()}
-    chosen = request.chosen or ({"version": "latest"} if verb == "table.at" else {})
-    hint = Hint(verb, {own_names.get(name, name): item for name, item in chosen.items()})
+    hint = Hint(verb, request.chosen or ({"ref": "latest"} if verb == "table.at" else {}))
     return evidence | {
         "table": request.table.path,
         "format": request.table.format,
@@ -149,14 +210,13 @@ def reply_of(answer: Answer, limits: CallLimits, evidence: Mapping[str, object],
     values = map(value, with_dicts(table.slice(0, limits.resource_rows), "lossy"))
     kept, left_out = _within(values, limits, total, "resource")
     rows, reached = _within(kept, limits, total, "answer")
-    ends = [*answer.versions[:1], *answer.versions[1:][-1:]]
     content = {
         "answer": text,
         "facts": value(answer.facts),
         "statements": list(answer.statements) if has_statements else [],
         "rows": rows,
         "rows_total": total,
-        "evidence": {**value({"versions": ends, "read": answer.read, **evidence}), "not_checked": notes},
+        "evidence": {**value(evidence), "not_checked": notes},
         "limits": {**asdict(limits), "reached": reached},
         "next_calls": _suggested_calls(spelling, *answer.hints, answer.text, *answer.not_checked)[:_MOST_CALLS],
         "untrusted": UNTRUSTED,

@@ -14,7 +14,7 @@ from snapshot_explorer.analysis.rows import BisectionReading
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.core.errors import SnapshotExplorerError
 from snapshot_explorer.core.hints import Hint, Message, python_call
-from snapshot_explorer.core.records import MAINTENANCE_KINDS, Commit
+from snapshot_explorer.core.records import MAINTENANCE_KINDS
 from snapshot_explorer.core.text import pluralize
 from snapshot_explorer.history import history_of
 from snapshot_explorer.lake import discovery, open_lake
@@ -24,7 +24,8 @@ from snapshot_explorer.view.timeline.commit_bars import commit_bars_png
 
 _FEW = 4
 """Calls of one kind that an answer suggests."""
-_COMMIT = ("kind", "operation", "user", "committed_at")
+_COMMIT = ["version", "kind", "operation", "user", "committed_at"]
+"""Columns of the commits between two versions, of which there may be many."""
 _LEFT_OUT = ("age_seconds", "usual_seconds", "late_after_seconds", "added_bytes", "removed_bytes", "recent_rows")
 """Columns of the overview of a lake that answers do without."""
 _NO_ROWS = "The numbers come from metadata. No row was read."
@@ -45,8 +46,9 @@ def _diffs_of(versions: Sequence[object]) -> list[Hint]:
     return [Hint("table.diff_rows", {"a": f"{version}^", "b": str(version)}) for version in versions[:_FEW]]
 
 
-def _commit(commit: Commit | None) -> Mapping[str, object] | None:
-    return None if commit is None else {name: getattr(commit, name) for name in _COMMIT}
+def _facts(record: object, names: str) -> dict[str, object]:
+    """Return facts of a record by its own names, which `--json` has too."""
+    return {name: getattr(record, name) for name in names.split()}
 
 
 def _numbers(counts: Mapping[str, int]) -> str:
@@ -70,7 +72,8 @@ def find_tables(request: ToolRequest) -> Answer:
     unreadable = f", {problems:,} more cannot be read" if problems else ""
     return Answer(
         text=f"{pluralize(len(opened), 'table')} below {below}{unreadable}.",
-        evidence={"table": below, "python": "; ".join(python_call(Hint("find_tables", one)) for one in searches)},
+        table=below,
+        python="; ".join(python_call(Hint("find_tables", one)) for one in searches),
         rows=rows.select(["name", "format", "version", "committed_at", "path", "problem"]),
         not_checked=[frame.title for frame in frames],
         hints=[Hint("open_lake", {"path": path}) for path in lakes]
@@ -97,7 +100,8 @@ def lake_overview(request: ToolRequest) -> Answer:
     summary = f"{pluralize(len(rows), 'table')} below {lake.name}, {len(urgent):,} to look at{unreadable}"
     return Answer(
         text=f"{summary}; the most urgent first.",
-        evidence={"table": lake.name, "python": f"{opening}.overview({since!r})"},
+        table=lake.name,
+        python=f"{opening}.overview({since!r})",
         rows=rows,
         not_checked=[*overview.notes, lake.note, _NO_ROWS],
         hints=[Hint(verb, {"path": row["path"]}) for verb, row in zip(verbs, urgent, strict=False)],
@@ -111,7 +115,7 @@ def describe_table(request: ToolRequest) -> Answer:
     """
     table = request.table
     read_overview(table)
-    snapshot = table.at(request.arguments["version"]) if "version" in request.arguments else table.current
+    snapshot = table.at(request.arguments["ref"]) if "ref" in request.arguments else table.current
     columns = [
         {"column": item.name, "type": str(item.type), "is_nullable": item.nullable, "comment": item.comment}
         for item in snapshot.schema.columns
@@ -122,10 +126,9 @@ def describe_table(request: ToolRequest) -> Answer:
         versions=[] if snapshot.version is None else [snapshot.version],
         facts={
             **card_of(table).facts,
-            "primary_keys": snapshot.schema.primary_keys,
-            "partition_keys": snapshot.schema.partition_keys,
+            **_facts(snapshot.schema, "primary_keys partition_keys"),
             "tags": dict(zip(*(table.tags().column(name).to_pylist() for name in ("tag", "version")), strict=True)),
-            "commit": None if snapshot.version is None else _commit(snapshot.commit),
+            "commit": None if snapshot.version is None else snapshot.commit,
         },
         rows=pa.Table.from_pylist(columns),
         not_checked=[*card_of(table).notes, "Whether all files exist: health looks for them."],
@@ -186,10 +189,8 @@ def compare(request: ToolRequest) -> Answer:
         versions=sorted({comparison.a, comparison.b}),
         facts={
             **dict(comparison.facts()),
-            "files_rows_bytes": comparison.summary,
-            "schema_changes": comparison.schema,
-            "property_changes": comparison.properties,
-            "commits": commits.select(["version", *_COMMIT]).to_pylist(),
+            **_facts(comparison, "summary schema properties"),
+            "commits": commits.select(_COMMIT).to_pylist(),
         },
         rows=comparison.partitions,
         picture=commit_bars_png(commits, "rows", comparison.a, comparison.b),
@@ -218,7 +219,7 @@ def changed_rows(request: ToolRequest) -> Answer:
     return Answer(
         text=f"Rows of {request.table.name} from version {first} to {last}: {_numbers(difference.counts)}.",
         versions=[item for item in (first, last) if item is not None],
-        facts={**difference.counts, "key": plan.key, "compared_columns": plan.columns, "proof": plan.proof},
+        facts={**difference.counts, **_facts(plan, "key columns proof")},
         rows=difference.to_arrow(),
         read={"files": plan.a.files + plan.b.files, "files_of_both_versions_not_read": plan.shared_files},
         not_checked=[f"Versions between are missing: {gap}." for gap in plan.gaps]
@@ -267,11 +268,7 @@ def bisect(request: ToolRequest) -> Answer:
     return Answer(
         text=f"{bisection.answer}.",
         versions=bisection.versions,
-        facts={
-            "first_version": bisection.version,
-            "last_version_before": bisection.last_good,
-            "commit": _commit(bisection.commit),
-        },
+        facts=_facts(bisection, "version last_good commit"),
         rows=bisection.evaluated,
         read={"versions": bisection.evaluated.num_rows, "announced": announced},
         not_checked=[*bisection.notes, *([unsure] if bisection.assumes_one_change else [])],
@@ -291,7 +288,7 @@ def trace(request: ToolRequest) -> Answer:
     return Answer(
         text=f"{traced.verdict} {traced.holds}",
         versions=sorted({version.number for _, version in traced.traced_versions}),
-        facts={"is_complete": traced.is_complete, "digest": traced.digest},
+        facts=_facts(traced, "is_complete digest"),
         rows=traced.versions,
         read={"files": len(traced.files)},
         not_checked=[traced.not_covered, *traced.unknown_reasons, *traced.notes, *unsure],
@@ -318,10 +315,10 @@ def sql(request: ToolRequest) -> Answer:
     rows = to_arrow(_limited(query, most + 1), tables, before=check)
     is_cut = len(rows) > most
     opened = {name: Hint("open_table", {"path": table.path}) for name, table in tables.items()}
-    python = python_call(Hint("sql", {"query": query, "tables": opened}))
     return Answer(
         text=f"{'More than ' if is_cut else ''}{pluralize(min(len(rows), most), 'row')}.",
-        evidence={"table": ", ".join(table.path for table in tables.values()), "python": python},
+        table=", ".join(table.path for table in tables.values()),
+        python=python_call(Hint("sql", {"query": query, "tables": opened})),
         facts={"columns": {item.name: str(item.type) for item in rows.schema}},
         rows=rows.slice(0, most),
         rows_total=None if is_cut else 0,
@@ -344,12 +341,12 @@ def health(request: ToolRequest) -> Answer:
     Finds files that are missing, numbers that jump, small files, deletes, overdue maintenance, each with thresholds and
     advice. Reads metadata and lists folders; no rows. Rows: a finding each: state, number, thresholds, advice.
     """
-    report = request.table.health(request.arguments.get("version"))
+    report = request.table.health(**request.chosen)
     problems = [item for item in report.symptoms if item.is_problem]
     return Answer(
         text=Message(*(part for item in problems for part in (item.sentence, " ")), report.verdict),
         versions=[report.version],
-        facts={"symptoms": report.symptoms},
+        facts=_facts(report, "symptoms"),
         rows=report.findings,
         not_checked=[item.sentence for item in report.symptoms if item.is_problem is None],
         hints=[item.hint for item in problems],
@@ -363,16 +360,13 @@ def usage(request: ToolRequest) -> Answer:
     each: files and bytes, live, held, and exclusive ones that nothing else holds; null if unknown.
     """
     report = request.table.usage(**request.chosen)
-    summary = report.summary.to_arrow().select(["group", "files", "size_bytes"])
-    facts: dict[str, object] = {"each_file_once": summary.to_pylist()}
     notes = [*report.unread, *report.notes]
     if (expiry := report.expiry) is not None:
-        facts |= {"freed_bytes": expiry.freed_bytes, "is_enough": expiry.is_enough}
         notes += [*expiry.retention.expiry.command_notes, *filter(None, [expiry.retention.expiry.unknown])]
     return Answer(
         text=report.verdict,
         versions=[] if report.version is None else [report.version],
-        facts=facts,
+        facts=_facts(report, "summary expiry"),
         statements=[] if expiry is None else [command for _, command in expiry.retention.commands],
         rows=report.groups,
         not_checked=notes,
@@ -393,9 +387,8 @@ def repair_plan(request: ToolRequest) -> Answer:
         versions=[repair.to, repair.version],
         facts={
             **repair.counts,
+            **_facts(repair, "warnings check"),
             "flink_sql": repair.flink is not None,
-            "warnings": repair.warnings,
-            "check_afterwards": repair.check,
         },
         statements=repair.statements,
         rows=repair.left,
@@ -407,7 +400,7 @@ def repair_plan(request: ToolRequest) -> Answer:
 TOOLS = (
     AgentTool(find_tables, ("find_tables",), "path? depth?"),
     AgentTool(lake_overview, ("open_lake", "lake.overview"), "path since? at?"),
-    AgentTool(describe_table, ("table.at", "open_table"), "path version? branch?"),
+    AgentTool(describe_table, ("table.at", "open_table"), "path ref? branch?"),
     AgentTool(history, ("table.history",), "path between? limit? kind? user? since? until? text? branch?"),
     AgentTool(find_anomalies, ("table.anomalies",), "path columns? between? branch?"),
     AgentTool(compare, ("table.compare",), "path a b? branch?"),
@@ -416,7 +409,7 @@ TOOLS = (
     AgentTool(bisect, ("table.bisect",), "path condition good? bad? branch?"),
     AgentTool(trace, ("table.trace",), "path where branch?"),
     AgentTool(sql, (), "query tables"),
-    AgentTool(health, ("table.health",), "path version? branch?"),
+    AgentTool(health, ("table.health",), "path ref? branch?"),
     AgentTool(usage, ("table.usage",), "path by? to_free? branch?"),
     AgentTool(repair_plan, ("table.repair",), "path undo? to? where? key? branch?"),
 )

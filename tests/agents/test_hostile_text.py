@@ -36,7 +36,7 @@ def hostile(tmp_path_factory):
         ("health", {}),
         ("blame", {"where": "amount = 3"}),
         ("history", {"between": f"{ORDER}{HIDDEN}"}),
-        ("describe_table", {"version": f"tag:{ORDER}{HIDDEN}"}),
+        ("describe_table", {"ref": f"tag:{ORDER}{HIDDEN}"}),
         ("changed_rows", {"a": "0", "key": [f"{ORDER}{HIDDEN}"]}),
     ],
 )

@@ -43,7 +43,7 @@ def test_amounts_were_negative_in_the_morning(session):
     rows = session.follow(first)
 
     assert session.calls <= 4
-    assert first["facts"]["first_version"] == 8
+    assert first["facts"]["version"] == 8
     assert first["facts"]["commit"]["committed_at"] == "2026-11-06T03:00:00.444000Z"
     assert rows["facts"]["updated"] == 16
     pairs = list(zip(rows["rows"][::2], rows["rows"][1::2], strict=True))

@@ -45,7 +45,7 @@ def check(seen):
     tools, first, rows, refused, history, resources = seen
     assert [tool.name for tool in tools] == [tool.name for tool in TOOLS]
     assert all(tool.annotations.read_only_hint and tool.output_schema for tool in tools)
-    assert first.structured_content["facts"]["first_version"] == 8
+    assert first.structured_content["facts"]["version"] == 8
     assert json.loads(first.content[0].text) == first.structured_content
     assert rows.structured_content["facts"]["updated"] == 16
     assert refused.is_error

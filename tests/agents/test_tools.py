@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from snapshot_explorer import open_lake, open_table
-from tests.inner.agents import OUTPUT_SCHEMA, TOOLS, VERSION, Answer, CallLimits, ToolSpelling, reply_of
+from tests.inner.agents import OUTPUT_SCHEMA, TOOLS, Answer, CallLimits, ToolSpelling, reply_of
 from tests.inner.core import VERBS, Hint, python_call
 
 CALLS = [
@@ -18,7 +18,7 @@ CALLS = [
     ("find_tables", {"path": "{lake}", "depth": 1}),
     ("lake_overview", {"path": "{lake}", "since": "30d"}),
     ("describe_table", {"path": "{lake}/orders"}),
-    ("describe_table", {"path": "{lake}/orders", "version": "tag:v1"}),
+    ("describe_table", {"path": "{lake}/orders", "ref": "tag:v1"}),
     ("describe_table", {"path": "{lake}/shipments"}),
     ("history", {"path": "{lake}/rides"}),
     ("history", {"path": "{lake}/orders", "between": "5..8", "limit": 2}),
@@ -35,7 +35,7 @@ CALLS = [
     ("sql", {"query": "select * from o version as of 8 order by order_id", "tables": {"o": "{lake}/orders"}}),
     ("sql", {"query": "describe o", "tables": {"o": "{lake}/orders"}}),
     ("health", {"path": "{lake}/orders"}),
-    ("health", {"path": "{lake}/shipments", "version": "latest^"}),
+    ("health", {"path": "{lake}/shipments", "ref": "latest^"}),
     ("usage", {"path": "{lake}/orders", "by": "version", "to_free": "50 kB"}),
     ("repair_plan", {"path": "{lake}/payments", "to": "10"}),
     ("repair_plan", {"path": "{lake}/payments", "undo": "21", "key": ["payment_id"]}),
@@ -68,7 +68,7 @@ def test_the_python_of_the_evidence_runs(agent, name, arguments):
     if name == "changed_rows":
         assert result.counts == {key: answer["facts"][key] for key in ("inserted", "deleted", "updated")}
     elif name == "bisect":
-        assert result.version == answer["facts"]["first_version"]
+        assert result.version == answer["facts"]["version"]
     elif name == "blame":
         assert len(result) == answer["rows_total"]
     assert result is not None
@@ -236,7 +236,7 @@ def test_values_are_exact_in_every_reader_of_json():
     )
     rows = rows.append_column("x", pa.array(["twice"]))
 
-    answer = reply_of(Answer(text="t", rows=rows), CallLimits(), {}, ToolSpelling([], {})).content
+    answer = reply_of(Answer(text="t", rows=rows), CallLimits(), {}, ToolSpelling({})).content
 
     assert answer["rows"] == [
         {"id": str(big), "x": None, "t": "2026-01-01T00:00:00Z", "b": "00ff", "m": [{"a": 1}], "x (6)": "twice"}
@@ -276,7 +276,7 @@ def test_what_a_notebook_says_is_left_out_an_agent_says_too(agent):
 
 def test_hints_in_an_answer_become_calls_once():
     hint = Hint("table.history")
-    spelling = ToolSpelling(TOOLS, {"path": "/t"})
+    spelling = ToolSpelling({"path": "/t"})
     answer = reply_of(Answer(text="t", hints=[hint, hint]), CallLimits(), {}, spelling).content
     assert [call["tool"] for call in answer["next_calls"]] == ["history"]
 
@@ -292,7 +292,7 @@ def test_a_tool_has_the_parameters_of_the_calls_that_it_makes():
         names = tool.parameters.keys()
         for verb in tool.verbs:
             assert verb in VERBS
-            assert {VERSION.get(name, name) for name in VERBS[verb]} <= names | {"path"}
+            assert set(VERBS[verb]) <= names | {"path"}
 
 
 @pytest.mark.parametrize(
@@ -304,14 +304,14 @@ def test_a_tool_has_the_parameters_of_the_calls_that_it_makes():
         (Hint("table.blame"), {"path": "/t"}, ["where"]),
         (Hint("open_table", {"path": "/other"}), {"path": "/other"}, []),
         (Hint("open_table", {"path": ...}), {"path": "/t"}, []),
-        (Hint("table.at", {"ref": 17}), {"path": "/t", "version": "17"}, []),
+        (Hint("table.at", {"ref": 17}), {"path": "/t", "ref": "17"}, []),
         (Hint("", {"key": ["a", "b"]}), {"path": "/t", "key": ["a", "b"]}, ["a"]),
     ],
 )
 def test_hints_are_spelled_as_calls_of_tools(hint, arguments, left):
     changed_rows = next(tool for tool in TOOLS if tool.name == "changed_rows")
 
-    spelling = ToolSpelling(TOOLS, {"path": "/t"}, changed_rows)
+    spelling = ToolSpelling({"path": "/t"}, changed_rows)
 
     call = spelling.call(hint)
 
@@ -330,7 +330,7 @@ def test_hints_are_spelled_as_calls_of_tools(hint, arguments, left):
     ],
 )
 def test_what_no_tool_does_is_spelled_in_python(hint):
-    spelling = ToolSpelling(TOOLS, {"path": "/t"}, TOOLS[0])
+    spelling = ToolSpelling({"path": "/t"}, TOOLS[0])
 
     assert spelling.call(hint) is None
     assert spelling.text(hint) == python_call(hint)
