@@ -100,3 +100,16 @@ def test_what_is_not_there_is_said_so(url):
     with pytest.raises(TableNotFoundError, match="is a database, but no DuckLake catalog"):
         open_table(url.replace("shop", "other"), table="events")
     assert find_tables(url).to_dict()[0]["name"] == "main.events"
+
+
+@pytest.mark.parametrize("hosts", ["127.0.0.1:x", "127.0.0.1:99999", "127.0.0.1:1,127.0.0.2:1"])
+def test_an_address_that_the_server_library_refuses_or_tries_is_shown_without_its_user(hosts):
+    pytest.importorskip("psycopg")
+    with pytest.raises(StorageError) as caught:
+        open_table(f"postgresql://tester:hunter2@{hosts}/lake", table="events")
+    assert f"The catalog postgresql://{hosts}/lake could not be read" in str(caught.value)
+
+
+def test_an_address_that_is_no_url_is_not_shown():
+    with pytest.raises(TableNotFoundError, match=r"^The address of a PostgreSQL catalog is not a URL\.$"):
+        open_table("postgresql://tester:hunter2@[::1/lake", table="events")

@@ -131,11 +131,13 @@ def postgres_catalog(text: str, limits: Limits) -> PostgresCatalog:
         address = " ".join(f"{name}={value}" for name, value in parts.items())
         shown = f"postgresql://{parts.get('host', '')}/{parts.get('dbname', '')}"
     else:
-        url = urlsplit(text)
+        try:
+            url = urlsplit(text)
+        except ValueError:  # whose text may have the password
+            raise TableNotFoundError("The address of a PostgreSQL catalog is not a URL.") from None
         options = dict(parse_qsl(url.query))
         schema = options.pop(_SCHEMA, _DEFAULT_SCHEMA)
         address = urlunsplit(url._replace(query=urlencode(options)))
-        port = f":{url.port}" if url.port else ""
-        shown = f"postgresql://{url.hostname or ''}{port}{url.path}"
+        shown = f"postgresql://{url.netloc.rpartition('@')[2]}{url.path}"
     suffix = "" if schema == _DEFAULT_SCHEMA else f"?{_SCHEMA}={schema}"
     return PostgresCatalog(address=HiddenText(address), schema=schema, shown=f"{shown}{suffix}", limits=limits)
