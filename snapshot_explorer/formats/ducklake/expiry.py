@@ -17,6 +17,7 @@ from snapshot_explorer.core.errors import InvalidArgumentError
 from snapshot_explorer.core.records import MaintenanceSettings
 from snapshot_explorer.core.text import pluralize
 from snapshot_explorer.formats.capabilities import Erasure, Maintenance
+from snapshot_explorer.formats.ducklake.metadata.names import MAIN
 from snapshot_explorer.formats.ducklake.metadata.paths import located, table_folders
 from snapshot_explorer.formats.ducklake.metadata.table_metadata import (
     DuckLakeLog,
@@ -195,15 +196,16 @@ def _cleaned(path: str, modified: datetime | None, now: datetime) -> FileCleanUp
     return FileCleanUp(kind=kind, outcome="kept", because="not older than 2 days")
 
 
-def settings_of(properties: Mapping[str, str], name: str) -> MaintenanceSettings:
+def settings_of(properties: Mapping[str, str], parts: tuple[str, str]) -> MaintenanceSettings:
     """Return the settings of maintenance from the options of a table, or DuckLake's defaults.
 
     Args:
-        name: The table as it is typed.
+        parts: The names of its schema and of the table.
     """
     settings = SettingsReader(properties, noun="option", engine="DuckLake")
     target, target_source = settings.of("target_file_size", _TARGET, parse_bytes)
-    table = name.rpartition(".")[2].strip('"').replace("'", "''")
+    schema, table = (part.replace("'", "''") for part in parts)
+    chosen = f"'{table}'" if schema == MAIN else f"'{table}', schema => '{schema}'"
     return MaintenanceSettings(
         target_bytes=target,
         target_source=target_source,
@@ -211,7 +213,7 @@ def settings_of(properties: Mapping[str, str], name: str) -> MaintenanceSettings
         small_source="half of the target",
         deleted_ratio=0.95,
         deleted_source="DuckLake's default of rewrite_delete_threshold",
-        compact=f"CALL ducklake_merge_adjacent_files('lake', '{table}')",
+        compact=f"CALL ducklake_merge_adjacent_files('lake', {chosen})",
         repartition_advice="Choose coarser partitions with ALTER TABLE ... SET PARTITIONED BY",
         notes=tuple(settings.notes),
     )

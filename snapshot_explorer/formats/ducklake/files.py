@@ -42,6 +42,7 @@ from snapshot_explorer.formats.ducklake.metadata.data_types import (
 )
 from snapshot_explorer.formats.ducklake.metadata.databases import CONFINED
 from snapshot_explorer.formats.ducklake.metadata.paths import absent_data_error
+from snapshot_explorer.formats.ducklake.metadata.schemas import damaged
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.files import variant_columns
 from snapshot_explorer.formats.files.field_columns import FieldRules, FileField, file_field, has_id, other_type
@@ -309,9 +310,9 @@ def partition_constants(
             continue
         text = folders.get(mapped.name, folded.get(mapped.name.lower()))
         if text is None:
-            raise CorruptTableError(
+            raise damaged(
                 f"The data file {path} has the column {mapped.name!r} in its path by its mapping, but the path has no "
-                f"folder {mapped.name}=. The catalog is damaged; compare it with a copy."
+                f"folder {mapped.name}=."
             )
         value = None if text == _HIVE_NULL else unquote(text)
         result[item.id] = conform_leaf(cast_texts(pa.array([value], pa.string()), item), item)[0]

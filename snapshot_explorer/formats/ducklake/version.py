@@ -165,7 +165,7 @@ class DuckLakeVersion(TableVersion):
     def health_facts(self) -> HealthFacts:
         metadata = self._metadata
         return HealthFacts(
-            settings=settings_of(self.properties, metadata.name),
+            settings=settings_of(self.properties, metadata.parts),
             measured_files=lambda: without_delete_records(self.files()),
             own_findings=self._own_findings,
         )

@@ -17,6 +17,7 @@ from snapshot_explorer.errors import (
     SnapshotNotFoundError,
     TableNotFoundError,
 )
+from snapshot_explorer.table import parts_of
 from tests.inner.ducklake import databases
 from tests.support import logical_counts
 from tests.support.ducklake.catalog_builder import Catalog
@@ -286,3 +287,18 @@ def test_a_lake_whose_data_were_moved_is_told_where_they_are(tmp_path):
     assert open_lake(catalog, relocate={"/recorded/": str(data)})["main.tickets"].current.count() == 131
     with pytest.raises(InvalidArgumentError, match="relocate is for the data of a catalog that is one file"):
         open_lake(tmp_path, relocate={"/recorded/": str(data)})
+
+
+@pytest.mark.parametrize(
+    ("schema", "table", "arguments"),
+    [("main", "rows", "'lake', 'rows'"), ("o'x", "a.b", "'lake', 'a.b', schema => 'o''x'")],
+)
+def test_the_advice_to_compact_names_schema_and_table(memory_root, schema, table, arguments):
+    catalog = Catalog(*memory_root)
+    catalog.commit_rows([(1, "a")])
+    catalog.execute("UPDATE ducklake_schema SET schema_name = ?", schema)
+    catalog.execute("UPDATE ducklake_table SET table_name = ?", table)
+
+    version = parts_of(open_table(f"memory://{catalog.root}/{catalog.name}").current).loaded.version
+
+    assert version.health_facts().settings.compact == f"CALL ducklake_merge_adjacent_files({arguments})"

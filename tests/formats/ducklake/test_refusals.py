@@ -21,6 +21,7 @@ from snapshot_explorer.errors import (
 from tests.inner.ducklake import LakeField, data_path, databases, files
 
 PARTS = Path(__file__).parents[2] / "data" / "ducklake" / "parts" / "parts.sqlite"
+SHOP = PARTS.parents[1] / "shop" / "shop.ducklake"
 
 
 def opened(catalog, **options):
@@ -141,6 +142,13 @@ def test_a_data_path_of_a_server_needs_a_place():
         ("UPDATE ducklake_column SET parent_column = column_id", "columns that contain themselves"),
         ("INSERT INTO ducklake_inlined_data_tables VALUES (1, 'ducklake_metadata\" --', 1)", "is not its name by the"),
         ("UPDATE ducklake_data_file SET partial_max = 9", "no column that says which"),
+        (
+            "UPDATE ducklake_snapshot SET snapshot_id = NULL WHERE snapshot_id = 1",
+            "row without snapshot_id in ducklake_s",
+        ),
+        ("UPDATE ducklake_data_file SET path = NULL WHERE data_file_id = 1", "row without path in ducklake_data_file"),
+        ("UPDATE ducklake_column SET column_type = NULL", "row without column_type in ducklake_column"),
+        ("UPDATE ducklake_snapshot SET snapshot_id = 'x'", "value of another type in ducklake_snapshot"),
         ("UPDATE ducklake_data_file SET file_size_bytes = 3", "bytes, but the catalog records 3"),
     ],
 )
@@ -149,6 +157,47 @@ def test_a_damaged_catalog_is_named(catalog, statement, message):
 
     with pytest.raises(CorruptTableError, match=message):
         opened(catalog).current.to_arrow()
+
+
+def test_a_row_of_another_table_does_not_matter(catalog):
+    catalog.insert("data_file", *[None] * 16)
+    catalog.insert("column", *[None] * 13)
+    catalog.insert("table", *[None] * 8)
+    catalog.save()
+
+    assert opened(catalog).current.count() == 3
+
+
+@pytest.mark.parametrize(
+    ("statement", "message"),
+    [
+        (
+            "ALTER TABLE ducklake_snapshot ALTER snapshot_id TYPE VARCHAR USING 'x'",
+            "value of another type in ducklake_s",
+        ),
+        (
+            "ALTER TABLE ducklake_column ALTER column_order TYPE BIGINT[] USING [1]",
+            "value of another type in ducklake_c",
+        ),
+        ("ALTER TABLE ducklake_snapshot ALTER snapshot_id TYPE HUGEINT USING 2 ** 70", "value of another type in"),
+        (
+            "UPDATE ducklake_snapshot SET snapshot_time = 'infinity'",
+            "time outside of the years 1 to 9999 in ducklake_sn",
+        ),
+    ],
+)
+def test_a_damaged_catalog_of_duckdb_is_named(tmp_path, statement, message):
+    lake = shutil.copytree(SHOP.parent, tmp_path / "lake") / SHOP.name
+    with closing(duckdb.connect(str(tmp_path / "other.ducklake"))) as database:
+        database.execute(f"ATTACH '{lake}' AS damaged (READ_ONLY)")
+        for (name,) in database.execute(
+            "SELECT table_name FROM duckdb_tables() WHERE database_name = 'damaged'"
+        ).fetchall():
+            database.execute(f'CREATE TABLE "{name}" AS FROM damaged."{name}"')
+        database.execute(statement)
+
+    with pytest.raises(CorruptTableError, match=message):
+        open_table(tmp_path / "other.ducklake", table="orders").history().to_arrow()
 
 
 def test_deletes_outside_of_the_file_are_refused(catalog):

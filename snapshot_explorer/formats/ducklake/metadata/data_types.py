@@ -8,11 +8,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import pyarrow as pa
 
-from snapshot_explorer.core.errors import CorruptTableError
 from snapshot_explorer.formats.ducklake import features
+from snapshot_explorer.formats.ducklake.metadata.schemas import damaged
 from snapshot_explorer.formats.features import refusal
 
 _TYPES: Mapping[str, tuple[pa.DataType, str]] = {
@@ -93,52 +94,39 @@ def fields_of(columns: pa.Table, table: str) -> tuple[LakeField, ...]:
         CorruptTableError: Ids are not unique, a parent does not exist, or columns are within themselves.
     """
     rows = sorted(columns.to_pylist(), key=lambda row: (row["column_order"] is None, row["column_order"]))
-    children: dict[int | None, list[Mapping[str, object]]] = {}
+    children: dict[int | None, list[Mapping[str, Any]]] = {}
     for row in rows:
         children.setdefault(row["parent_column"], []).append(row)
-    twice = [number for number, count in Counter(row["column_id"] for row in rows).items() if count > 1]
-    unknown = children.keys() - {row["column_id"] for row in rows} - {None}
+    counts = Counter(row["column_id"] for row in rows)
+    twice = [number for number, count in counts.items() if count > 1]
+    unknown = [number for number in children if number is not None and number not in counts]
     if twice or unknown:
-        what = (
-            f"two columns with the id {twice[0]}" if twice else f"a column in {min(map(str, unknown))}, which is none"
-        )
-        raise _damaged(table, what)
+        what = f"two columns with the id {twice[0]}" if twice else f"a column in {unknown[0]}, which is none"
+        raise damaged(f"The table {table} has {what}.")
 
     def fields(parent: int | None, depth: int) -> tuple[LakeField, ...]:
         if depth > _MAX_DEPTH:
-            raise _damaged(table, f"columns within each other to more than {_MAX_DEPTH} levels")
-        return tuple(
-            _field(row, fields(int(str(row["column_id"])), depth + 1), table) for row in children.get(parent, ())
-        )
+            raise damaged(f"The table {table} has columns within each other to more than {_MAX_DEPTH} levels.")
+        return tuple(_field(row, fields(row["column_id"], depth + 1), table) for row in children.get(parent, ()))
 
     result = fields(None, 0)
     if sum(1 for _ in walk(result)) < len(rows):
-        raise _damaged(table, "columns that contain themselves")
+        raise damaged(f"The table {table} has columns that contain themselves.")
     return result
 
 
-def _field(row: Mapping[str, object], children: tuple[LakeField, ...], table: str) -> LakeField:
-    number, name, dtype = row["column_id"], row["column_name"], row["column_type"]
-    if not isinstance(number, int) or not isinstance(name, str) or not isinstance(dtype, str):
-        raise _damaged(table, "a column without id, name or type")
-    dtype = dtype.lower()
+def _field(row: Mapping[str, Any], children: tuple[LakeField, ...], table: str) -> LakeField:
+    name, dtype = row["column_name"], row["column_type"].lower()
     if len(children) != _PARTS.get(dtype, len(children)) or (children and dtype not in NESTED):
-        raise _damaged(table, f"{len(children)} columns in the column {name!r} of type {dtype}")
-    default = row["initial_default"]
+        raise damaged(f"The table {table} has {len(children)} columns in the column {name!r} of type {dtype}.")
     return LakeField(
-        id=number,
+        id=row["column_id"],
         name=name,
         type=dtype,
         # DuckDB records fields that were added to a struct as not null, and enforces it for columns alone.
         nullable=row["nulls_allowed"] is not False or row["parent_column"] is not None,
-        initial_default=default if isinstance(default, str) else None,
+        initial_default=row["initial_default"],
         children=children,
-    )
-
-
-def _damaged(table: str, what: str) -> CorruptTableError:
-    return CorruptTableError(
-        f"The catalog has {what} for the table {table}. It is damaged; compare it with a copy of the catalog."
     )
 
 

@@ -31,7 +31,7 @@ from snapshot_explorer.core.resources import resource_error
 from snapshot_explorer.core.single_flight import SingleFlight
 from snapshot_explorer.formats.ducklake import features
 from snapshot_explorer.formats.ducklake.metadata.data_types import LakeField, quoted, root_of, sql_type
-from snapshot_explorer.formats.ducklake.metadata.schemas import INLINED, OLD_NAMES, TABLES
+from snapshot_explorer.formats.ducklake.metadata.schemas import INLINED, OLD_NAMES, TABLES, check_values, damaged
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.storage import Storage
 
@@ -122,23 +122,22 @@ class CatalogReader(ABC):
         if not names:
             return schema.empty_table()
         known = {name: value for name, value in (where or {}).items() if name in names}
-        if known and self.is_shared and table not in _LARGE:
-            rows = self.read(table)
+        if known and (table in _LARGE or not self.is_shared):
+            rows = self._stored(stored, schema, names, known)
+        else:
+            rows = self.once(stored, lambda: self._stored(stored, schema, names, {}))
             for name, value in known.items():
                 rows = rows.filter(pc.equal(rows.column(name), value))
-            return rows
-        condition = " AND ".join(f"{quoted(name)} = ?" for name in known)
-        source = f"{quoted(stored)}{f' WHERE {condition}' if condition else ''}"
+        return check_values(rows, schema, stored, self._shown)
+
+    def _stored(self, table: str, schema: pa.Schema, names: Sequence[str], where: Mapping[str, int]) -> pa.Table:
+        """Return the rows of a table with the columns of a schema; those that are not among the names are null."""
+        condition = " AND ".join(f"{quoted(name)} = ?" for name in where)
+        source = f"{quoted(table)}{f' WHERE {condition}' if condition else ''}"
         expressions = [(quoted(name), schema.field(name)) for name in names]
-
-        def stored_rows() -> pa.Table:
-            rows = self._checked(stored, source, list(known.values()), expressions)
-            arrays = [
-                rows.column(item.name) if item.name in names else pa.nulls(len(rows), item.type) for item in schema
-            ]
-            return pa.table(arrays, schema=schema)
-
-        return stored_rows() if known else self.once(stored, stored_rows)
+        rows = self._bounded(table, source, list(where.values()), expressions)
+        arrays = [rows.column(item.name) if item.name in names else pa.nulls(len(rows), item.type) for item in schema]
+        return pa.table(arrays, schema=schema)
 
     def read_inlined(self, table: str, fields: Sequence[LakeField]) -> pa.Table | None:
         """Return the rows of an inlined table: `INLINED`, and a column per field, by number; None without the table.
@@ -149,25 +148,27 @@ class CatalogReader(ABC):
         if columns is None:
             return None
         if len(columns) != len(fields) + len(INLINED):
-            raise CorruptTableError(
+            raise damaged(
                 f"The inlined table {table} of the catalog {self._shown} has {len(columns)} columns, and the table had "
-                f"{len(fields)} at its schema version, after three columns of its own. The catalog is damaged; compare "
-                "it with a copy."
+                f"{len(fields)} at its schema version, after three columns of its own."
             )
         expressions = [(quoted(name), item) for name, item in zip(columns, INLINED, strict=False)]
         own = list(columns.items())[len(INLINED) :]
         for index, ((name, stored), item) in enumerate(zip(own, fields, strict=True)):
             expression, dtype = self._inlined_value(quoted(name), stored, item)
             expressions.append((expression, pa.field(str(index), dtype)))
-        return self._checked(table, quoted(table), [], expressions)
+        return check_values(self._bounded(table, quoted(table), [], expressions), INLINED, table, self._shown)
 
-    def _checked(
+    def _bounded(
         self, table: str, source: str, values: Sequence[int], expressions: Sequence[tuple[str, pa.Field]]
     ) -> pa.Table:
         """Return the results of expressions over a source, if it has no more rows than the limits allow."""
         most = self._limits.most_rows(self._size_bytes)
         with self._lock, self._translating():
-            rows = self._select(expressions, f"{source} LIMIT {most + 1}", values)
+            try:
+                rows = self._select(expressions, f"{source} LIMIT {most + 1}", values)
+            except (pa.ArrowNotImplementedError, ValueError, TypeError, OverflowError) as error:
+                raise damaged(f"The catalog {self._shown} has a value of another type in {table}: {error}.") from error
             if len(rows) <= most:
                 return rows
             counted = self._select([("count(*)", pa.field("0", pa.int64()))], source, values).column(0)[0].as_py()
@@ -219,15 +220,9 @@ class RowReader(CatalogReader):
         bound = [query.replace("?", self.placeholder), list(values)] if values else [query]
         rows = self._connection.execute(*bound).fetchall()
         columns = zip(*rows, strict=True) if rows else [()] * len(expressions)
-        try:
-            return pa.table(
-                {item.name: _array(column, item.type) for (_, item), column in zip(expressions, columns, strict=True)}
-            )
-        except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
-            raise CorruptTableError(
-                f"The catalog {self._shown} has a value of another type in {source}: {error}. It is damaged; compare "
-                "it with a copy."
-            ) from error
+        return pa.table(
+            {item.name: _array(column, item.type) for (_, item), column in zip(expressions, columns, strict=True)}
+        )
 
 
 class _SQLiteReader(RowReader):

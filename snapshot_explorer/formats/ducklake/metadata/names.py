@@ -17,7 +17,8 @@ from snapshot_explorer.formats.ducklake.metadata.data_types import quoted
 _WORD = r"[A-Za-z_]\w*"
 _PART = rf'(?:{_WORD}|"(?:[^"]|"")+")'
 _NAME = re.compile(rf"(?:({_PART})\.)?({_PART})(?:#(\d+))?", re.ASCII)
-_MAIN = "main"
+MAIN = "main"
+"""The schema of a table that is named alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,13 +35,18 @@ class NamedTable:
 
     @property
     def name(self) -> str:
-        """The name as it is typed: parts are in quotes unless they are ordinary words."""
-        return ".".join(part if re.fullmatch(_WORD, part, re.ASCII) else quoted(part) for part in self.parts)
+        """The name as it is typed."""
+        return typed_name(self.parts)
 
     @property
     def recency(self) -> tuple[int, bool]:
         """The order of several tables that had a name, or of several names of a table; the newest is last."""
         return self.last, self.is_live
+
+
+def typed_name(parts: Sequence[str]) -> str:
+    """Return a name as it is typed: parts are in quotes unless they are ordinary words."""
+    return ".".join(part if re.fullmatch(_WORD, part, re.ASCII) else quoted(part) for part in parts)
 
 
 def named_tables(rows: Mapping[str, pa.Table]) -> list[NamedTable]:
@@ -56,7 +62,7 @@ def named_tables(rows: Mapping[str, pa.Table]) -> list[NamedTable]:
         begin, end = row["begin_snapshot"], row["end_snapshot"]
         schema, table = names.get(row["schema_id"]), row["table_name"]
         stop = len(snapshots) if end is None else int(np.searchsorted(snapshots, end))
-        if None in (begin, schema, table) or not stop or snapshots[stop - 1] < begin:
+        if None in (row["table_id"], begin, schema, table) or not stop or snapshots[stop - 1] < begin:
             continue
         parts, last = (str(schema), str(table)), int(snapshots[stop - 1])
         result.append(NamedTable(table_id=row["table_id"], parts=parts, last=last, is_live=end is None))
@@ -85,7 +91,7 @@ def find_table(tables: Sequence[NamedTable], name: str | None, catalog: str) -> 
             f"{name!r} is not a name of a table in {catalog}. Write schema.table, such as main.orders, with double "
             'quotes around other words: main."my orders".'
         )
-    parts = tuple(_unquoted(part or _MAIN) for part in match.groups()[:2])
+    parts = tuple(_unquoted(part or MAIN) for part in match.groups()[:2])
     folded = [
         named for named in tables if match[3] in (None, str(named.table_id)) and _folded(named.parts) == _folded(parts)
     ]

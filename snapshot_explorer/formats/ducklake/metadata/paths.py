@@ -111,8 +111,6 @@ def located(rows: pa.Table, folders: Mapping[int, str], relocate: Mapping[str, s
         root: The data path.
     """
     paths = single_chunk(rows.column("path"))
-    if paths.null_count:
-        raise CorruptTableError("The catalog has a file without a path. It is damaged; compare it with a copy.")
     parents = pa.repeat("", len(rows))
     if "table_id" in rows.column_names:
         ids = pa.array(folders.keys(), pa.int64())

@@ -6,43 +6,55 @@ Source: DuckLake specification 1.0, "Tables"; reference, "The metadata tables".
 """
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 
 import pyarrow as pa
 
+from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.core.errors import CorruptTableError
+
 I64, TEXT, FLAG = pa.int64(), pa.string(), pa.bool_()
 TIME = pa.timestamp("us", tz="UTC")
+_FIRST, _LAST = (pa.scalar(datetime(*day, tzinfo=UTC), TIME) for day in ((1, 1, 1), (9999, 12, 31)))
 
 
 def _schema(numbers: str, texts: str = "", flags: str = "", times: str = "") -> pa.Schema:
+    """Return columns by their types. A name that ends in ! has no nulls."""
     groups = ((numbers, I64), (texts, TEXT), (flags, FLAG), (times, TIME))
-    return pa.schema([(name, dtype) for names, dtype in groups for name in names.split()])
+    return pa.schema(
+        [
+            pa.field(name.removesuffix("!"), dtype, nullable=not name.endswith("!"))
+            for names, dtype in groups
+            for name in names.split()
+        ]
+    )
 
 
 _LIVE = "begin_snapshot end_snapshot"
 TABLES: Mapping[str, pa.Schema] = {
     "metadata": _schema("scope_id", "key value scope"),
-    "snapshot": _schema("snapshot_id schema_version next_file_id", times="snapshot_time"),
-    "snapshot_changes": _schema("snapshot_id", "changes_made author commit_message commit_extra_info"),
+    "snapshot": _schema("snapshot_id! schema_version next_file_id", times="snapshot_time"),
+    "snapshot_changes": _schema("snapshot_id!", "changes_made author commit_message commit_extra_info"),
     "schema": _schema(f"schema_id {_LIVE}", "schema_uuid schema_name path", "path_is_relative"),
     "table": _schema(f"table_id {_LIVE} schema_id", "table_uuid table_name path", "path_is_relative"),
     "view": _schema(f"view_id {_LIVE} schema_id", "view_name dialect sql"),
     "column": _schema(
-        f"column_id {_LIVE} table_id column_order parent_column",
-        "column_name column_type initial_default default_value",
+        f"column_id! {_LIVE} table_id column_order parent_column",
+        "column_name! column_type! initial_default default_value",
         "nulls_allowed",
     ),
     "data_file": _schema(
-        f"data_file_id table_id {_LIVE} record_count file_size_bytes row_id_start partition_id mapping_id partial_max",
-        "path file_format encryption_key partial_file_info",
+        f"data_file_id! table_id {_LIVE} record_count file_size_bytes row_id_start partition_id mapping_id partial_max",
+        "path! file_format encryption_key partial_file_info",
         "path_is_relative",
     ),
     "delete_file": _schema(
-        f"delete_file_id table_id {_LIVE} data_file_id delete_count file_size_bytes partial_max",
-        "path format encryption_key",
+        f"delete_file_id! table_id {_LIVE} data_file_id! delete_count file_size_bytes partial_max",
+        "path! format encryption_key",
         "path_is_relative",
     ),
     "inlined_data_tables": _schema("table_id schema_version", "table_name"),
-    "inlined_delete": _schema("file_id row_id begin_snapshot"),
+    "inlined_delete": _schema("file_id! row_id! begin_snapshot!"),
     "schema_versions": _schema("begin_snapshot schema_version table_id"),
     "column_mapping": _schema("mapping_id table_id", "type"),
     "name_mapping": _schema("mapping_id column_id target_field_id parent_column", "source_name", "is_partition"),
@@ -58,12 +70,36 @@ TABLES: Mapping[str, pa.Schema] = {
     ),
     "tag": _schema(f"object_id {_LIVE}", "key value"),
     "column_tag": _schema(f"table_id column_id {_LIVE}", "key value"),
-    "files_scheduled_for_deletion": _schema("data_file_id", "path", "path_is_relative", "schedule_start"),
+    "files_scheduled_for_deletion": _schema("data_file_id", "path!", "path_is_relative", "schedule_start"),
 }
 """The tables that are read, by their names without `ducklake_`, and the types in which their columns are returned."""
-INLINED = _schema(f"row_id {_LIVE}")
+INLINED = _schema("row_id! begin_snapshot! end_snapshot")
 """The first columns of a table of inlined rows."""
 OLD_NAMES: Mapping[str, str] = {"file_column_stats": "file_column_statistics"}
 """Tables that older format versions have under another name."""
 FORMAT_VERSIONS = ("0.1", "0.2", "0.3-dev1", "0.3", "0.4-dev1", "0.4", "1.0")
 """The format versions that are read."""
+
+
+def damaged(finding: str) -> CorruptTableError:
+    """Return the error for a catalog that contradicts itself or the specification.
+
+    Args:
+        finding: A sentence.
+    """
+    return CorruptTableError(f"{finding} The catalog is damaged; compare it with a copy.")
+
+
+def check_values(rows: pa.Table, schema: pa.Schema, table: str, catalog: str) -> pa.Table:
+    """Return rows of a catalog, if columns that must have a value have one, and times are of a calendar.
+
+    Args:
+        table: The table in the database.
+    """
+    for item in schema:
+        column = rows.column(item.name)
+        if column.null_count and not item.nullable:
+            raise damaged(f"The catalog {catalog} has a row without {item.name} in {table}.")
+        if item.type == TIME and pc.any(pc.or_(pc.less(column, _FIRST), pc.greater(column, _LAST))).as_py():
+            raise damaged(f"The catalog {catalog} has a time outside of the years 1 to 9999 in {table}.")
+    return rows

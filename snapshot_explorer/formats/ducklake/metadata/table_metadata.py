@@ -26,10 +26,10 @@ from snapshot_explorer.core.single_flight import cached_property
 from snapshot_explorer.formats.ducklake import features
 from snapshot_explorer.formats.ducklake.metadata.data_types import LakeField, fields_of
 from snapshot_explorer.formats.ducklake.metadata.databases import CatalogFile, CatalogReader
-from snapshot_explorer.formats.ducklake.metadata.names import NamedTable, named_tables
+from snapshot_explorer.formats.ducklake.metadata.names import NamedTable, named_tables, typed_name
 from snapshot_explorer.formats.ducklake.metadata.paths import DataPath, located, table_folders
 from snapshot_explorer.formats.ducklake.metadata.postgres import PostgresCatalog
-from snapshot_explorer.formats.ducklake.metadata.schemas import FORMAT_VERSIONS
+from snapshot_explorer.formats.ducklake.metadata.schemas import FORMAT_VERSIONS, damaged
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.missing_versions import absent_version_error
 from snapshot_explorer.storage import Storage
@@ -102,8 +102,8 @@ class DuckLakeMetadata:
     catalog: str
     """The path of the catalog, for display."""
     table_id: int
-    name: str
-    """The name of the table as it is typed, at its last snapshot."""
+    parts: tuple[str, str]
+    """The names of its schema and of the table, at its last snapshot."""
     has_native_values: bool
     """Whether inlined values have their own types. Otherwise some are text."""
     rows: Mapping[str, pa.Table]
@@ -111,6 +111,11 @@ class DuckLakeMetadata:
     locate: Callable[[pa.Table], pa.Array]
     """Returns the paths of files, of their rows: below the data path, or absolute."""
     inlined: tuple[InlinedTable, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The name of the table as it is typed, at its last snapshot."""
+        return typed_name(self.parts)
 
     @cached_property
     def format_version(self) -> str:
@@ -264,9 +269,8 @@ def _partial(row: Mapping[str, Any]) -> Partial:
         last = int(text[12:])
     if last is None:
         if not _COUNTS.fullmatch(text):
-            raise CorruptTableError(
-                f"The data file {row['data_file_id']} of the catalog has the partial_file_info {text!r}, which is not "
-                "valid. The catalog is damaged; compare it with a copy."
+            raise damaged(
+                f"The data file {row['data_file_id']} has the partial_file_info {text!r}, which is not valid."
             )
         pairs = (item.split(":") for item in text.split("|"))
         counts = tuple(sorted((int(snapshot), int(count)) for snapshot, count in pairs))
@@ -321,7 +325,7 @@ def read_metadata(reader: CatalogReader, log: "DuckLakeLog") -> DuckLakeMetadata
     result = DuckLakeMetadata(
         catalog=catalog,
         table_id=table_id,
-        name=max(named, key=lambda item: item.recency).name,
+        parts=max(named, key=lambda item: item.recency).parts,
         has_native_values=reader.has_native_values,
         rows=rows,
         locate=functools.partial(located, folders=folders, relocate=log.relocate, root=log.storage.root),
@@ -364,9 +368,9 @@ def _start_of(version: int, starts: Sequence[Mapping[str, int | None]], metadata
         known = [number for number in candidates if number is not None]
         if known:
             return min(known) if candidates is of_table else max(min(known), metadata.begin)
-    raise CorruptTableError(
+    raise damaged(
         f"The catalog {metadata.catalog} has inlined rows of the schema version {version} for {metadata.name}, and no "
-        "snapshot of it. It is damaged; compare it with a copy."
+        "snapshot of it."
     )
 
 
@@ -376,15 +380,14 @@ def _check(metadata: DuckLakeMetadata) -> None:
         rows = metadata.rows[name]
         is_reversed = (numbers(rows, "end_snapshot") < numbers(rows, "begin_snapshot")).any()
         if is_reversed or rows.column("begin_snapshot").null_count:
-            raise CorruptTableError(
+            raise damaged(
                 f"The catalog {metadata.catalog} has a {shown} of {metadata.name} that ends before it begins, or never "
-                "begins. It is damaged; compare it with a copy."
+                "begins."
             )
     for name in ("record_count", "file_size_bytes"):
         if (numbers(metadata.rows["data_file"], name, -1) < 0).any():
-            raise CorruptTableError(
+            raise damaged(
                 f"The catalog {metadata.catalog} has a data file of {metadata.name} without a number of rows and bytes."
-                " It is damaged; compare it with a copy."
             )
 
 
