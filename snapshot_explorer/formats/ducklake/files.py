@@ -171,7 +171,7 @@ _CONVERSIONS: Mapping[
     **dict.fromkeys(("blob", "geometry"), (lambda stored, _: _is_bytes(stored), _cast)),
     **dict.fromkeys(("time", "time_ns"), (lambda stored, _: pa.types.is_time(stored), _cast)),
     **dict.fromkeys(TIMESTAMPS, (lambda stored, _: pa.types.is_timestamp(stored), _timestamps)),
-    "boolean": (lambda stored, _: stored in (pa.bool_(), pa.int64()), _cast),  # SQLite has numbers
+    "boolean": (lambda stored, target: stored == target, _cast),
     "date": (lambda stored, _: pa.types.is_date(stored), _cast),
     "decimal": (_is_narrower_decimal, _cast),
     "interval": (lambda stored, _: stored == pa.binary(_INTERVAL_BYTES), _intervals),

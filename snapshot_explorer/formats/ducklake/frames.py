@@ -105,9 +105,9 @@ class TableEvents:
     def unknown_removed(self) -> Mask:
         """Return for each snapshot whether it is unknown how many rows it removes: deletes hide some, or are new."""
         deletes, inlined = self._metadata.rows["delete_file"], self._metadata.rows["inlined_delete"]
-        with_deletes = np.concatenate([numbers(deletes, "data_file_id"), numbers(inlined, "file_id")])
-        is_deleted = np.isin(numbers(self._metadata.rows["data_file"], "data_file_id"), with_deletes)
-        hidden = self.files.ended(self._is_partial() | is_deleted) > 0
+        partials = np.fromiter(self._metadata.partials, np.int64)
+        with_hidden = np.concatenate([partials, numbers(deletes, "data_file_id"), numbers(inlined, "file_id")])
+        hidden = self.files.ended(np.isin(numbers(self._metadata.rows["data_file"], "data_file_id"), with_hidden)) > 0
         begins, new = numbers(deletes, "begin_snapshot"), numbers(inlined, "begin_snapshot")
         lasts = np.maximum(begins, numbers(deletes, "partial_max", -1))
         return hidden | self._in_ranges(begins, self.indices(lasts) + 1) | self._in_ranges(new, self.indices(new) + 1)
@@ -160,9 +160,6 @@ class TableEvents:
         partials = self._metadata.partials.values()
         begins, lasts = np.asarray([(item.begin, item.last) for item in partials], np.int64).reshape(-1, 2).T
         return begins, lasts
-
-    def _is_partial(self) -> Mask:
-        return np.isin(numbers(self._metadata.rows["data_file"], "data_file_id"), list(self._metadata.partials))
 
     def changed_files(self, indices: Ints) -> tuple[Ints, Ints, Mask]:
         """Return the data files that snapshots remove and add, in order: the snapshot, the file, whether it is added.

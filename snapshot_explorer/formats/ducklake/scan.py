@@ -143,8 +143,6 @@ class InlinedPlan(SplitPlan):
 
     tables: tuple[InlinedTable, ...]
     """The live rows of each inlined table."""
-    is_native: bool
-    """Whether values have their own types. Otherwise some are text."""
 
     @property
     def identity(self) -> Hashable:
@@ -381,9 +379,7 @@ def _inlined_split(metadata: DuckLakeMetadata, snapshot: int, fields: tuple[Lake
             rows=rows,
             size_bytes=sum(table.rows.nbytes for table in tables),
             live_rows=rows,
-            detail=InlinedPlan(
-                tables=tables, is_native=metadata.has_native_values, fields=fields, fields_key=_key_of(fields)
-            ),
+            detail=InlinedPlan(tables=tables, fields=fields, fields_key=_key_of(fields)),
         )
 
 
@@ -595,7 +591,7 @@ def _inlined_rows(plan: InlinedPlan, fields: Sequence[LakeField]) -> Iterator[pa
         columns += [columns_like(ROW_ID, "row_id"), columns_like(SNAPSHOT, "begin_snapshot")]
         mapping = projection(RULES, fields, columns, {}, f"the inlined table {table.name}")
         for batch in table.rows.combine_chunks().to_batches():
-            values = batch if plan.is_native else _typed(batch, table, mapping)
+            values = _typed(batch, table, mapping)
             yield _batch(project(values, mapping, batch.num_rows, RULES), fields, batch.num_rows)
 
 

@@ -29,7 +29,7 @@ from snapshot_explorer.formats.ducklake.changes import splits_between
 from snapshot_explorer.formats.ducklake.expiry import DuckLakeMaintenance
 from snapshot_explorer.formats.ducklake.frames import changes_frame, commits_frame
 from snapshot_explorer.formats.ducklake.inspect import INSPECTIONS, inspect_table
-from snapshot_explorer.formats.ducklake.metadata.databases import HEAD_BYTES, CatalogFile, kind_of
+from snapshot_explorer.formats.ducklake.metadata.databases import HEAD_BYTES, CatalogFile, database_of
 from snapshot_explorer.formats.ducklake.metadata.names import find_table
 from snapshot_explorer.formats.ducklake.metadata.paths import data_path
 from snapshot_explorer.formats.ducklake.metadata.postgres import PostgresCatalog, postgres_catalog
@@ -236,7 +236,7 @@ def _is_file(path: str) -> bool:
 def _is_database(path: str) -> bool:
     try:
         with open(path, "rb") as file:  # noqa: PTH123 - text, not a path of ours
-            return kind_of(file.read(HEAD_BYTES)) is not None
+            return database_of(file.read(HEAD_BYTES)) is not None
     except OSError:
         return False
 

@@ -47,10 +47,9 @@ _BUSY_SECONDS = 2.0
 _LOCK_HOLDER = re.compile(r"\(PID (\d+)\)")
 _SIDECARS = ("", ".wal", "-wal")
 """The files of a database, by what follows its name. The shared memory of SQLite is rebuilt from them."""
-_INTEGERS = frozenset(("boolean", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32"))
 _LARGE = frozenset(("file_column_stats",))
 """Tables that are read for one column of one table at a time: as a whole they may not fit."""
-BYTES = frozenset(("blob", "geometry"))
+_BYTES = frozenset(("blob", "geometry"))
 """Types of which every database stores the bytes."""
 CONFINED: dict[str, Any] = dict.fromkeys(
     ("enable_external_access", "autoinstall_known_extensions", "autoload_known_extensions"), "false"
@@ -71,8 +70,6 @@ _SQLITE_COLUMNS = """
 class CatalogReader(ABC):
     """An open catalog: everything is read in one transaction. Safe to use from several threads."""
 
-    has_native_values: bool
-    """Whether inlined values have their own types. Otherwise some are text."""
     is_shared = False
     """Whether many tables are read: each table of the catalog is then read once, as a whole."""
 
@@ -142,7 +139,8 @@ class CatalogReader(ABC):
     def read_inlined(self, table: str, fields: Sequence[LakeField]) -> pa.Table | None:
         """Return the rows of an inlined table: `INLINED`, and a column per field, by number; None without the table.
 
-        The user's columns are found by position. A value that the catalog stores as text is text.
+        The user's columns are found by position. DuckDB has their own types; other databases have bytes, or the text
+        of DuckDB.
         """
         columns = self._columns.get(table)
         if columns is None:
@@ -190,8 +188,6 @@ class CatalogReader(ABC):
 
 
 class _DuckDBReader(CatalogReader):
-    has_native_values = True
-
     def _select(self, expressions: Sequence[tuple[str, pa.Field]], source: str, values: Sequence[int]) -> pa.Table:
         columns = ", ".join(f"{text} AS {quoted(item.name)}" for text, item in expressions)
         query = f"SELECT {columns} FROM {source}"  # noqa: S608 - only known names, quoted
@@ -209,10 +205,11 @@ class _DuckDBReader(CatalogReader):
 
 
 class RowReader(CatalogReader):
-    """A catalog whose driver returns rows of Python's values."""
+    """A catalog whose driver returns rows of Python's values: SQLite's, unless a subclass says otherwise."""
 
-    has_native_values = False
     placeholder: ClassVar[str] = "?"
+    text: ClassVar[str] = "{}"
+    """The text of a column in the SQL of the database."""
 
     def _select(self, expressions: Sequence[tuple[str, pa.Field]], source: str, values: Sequence[int]) -> pa.Table:
         query = f"SELECT {', '.join(text for text, _ in expressions)} FROM {source}"  # noqa: S608 - known names, quoted
@@ -224,12 +221,9 @@ class RowReader(CatalogReader):
             {item.name: _array(column, item.type) for (_, item), column in zip(expressions, columns, strict=True)}
         )
 
-
-class _SQLiteReader(RowReader):
-    def _inlined_value(self, name: str, stored: str, item: LakeField) -> tuple[str, pa.DataType]:  # noqa: ARG002 - of others
-        if item.type in _INTEGERS:
-            return name, pa.int64()
-        return name, pa.binary() if root_of(item.type) in BYTES else pa.string()
+    def _inlined_value(self, name: str, stored: str, item: LakeField) -> tuple[str, pa.DataType]:
+        expression = name if stored == "bytea" else self.text.format(name)
+        return expression, pa.binary() if root_of(item.type) in _BYTES else pa.string()
 
 
 def _array(values: Sequence[Any], dtype: pa.DataType) -> pa.Array:
@@ -347,7 +341,7 @@ class CatalogFile(Catalog):
             yield stack.enter_context(_open_file(Path(address), self.shown, self.storage.limits))
 
 
-def kind_of(head: bytes) -> str | None:
+def database_of(head: bytes) -> str | None:
     """Return the database of a file, DuckDB or SQLite, by its first bytes; None for another file."""
     if head.startswith(_SQLITE_MAGIC):
         return "SQLite"
@@ -363,12 +357,12 @@ def _open_file(address: Path, shown: str, limits: Limits) -> AbstractContextMana
         raise TableNotFoundError(f"There is no catalog at {shown}: the file does not exist. Check the path.") from None
     except OSError as error:
         raise StorageError(f"The catalog {shown} could not be read: {error.strerror or error}.") from error
-    kind = kind_of(head)
-    if kind is None:
+    database = database_of(head)
+    if database is None:
         raise TableNotFoundError(f"{shown} is no DuckLake catalog: it is neither a DuckDB file nor a SQLite file.")
-    if kind == "DuckDB":
+    if database == "DuckDB":
         _check_storage(head, shown)
-    return (_open_sqlite if kind == "SQLite" else _open_duckdb)(address, shown, size_bytes, limits)
+    return (_open_sqlite if database == "SQLite" else _open_duckdb)(address, shown, size_bytes, limits)
 
 
 @contextmanager
@@ -383,7 +377,7 @@ def _open_sqlite(address: Path, shown: str, size_bytes: int, limits: Limits) -> 
             for statement in ("PRAGMA trusted_schema = off", "PRAGMA query_only = on", "BEGIN"):
                 connection.execute(statement)
             listed = connection.execute(_SQLITE_COLUMNS).fetchall()
-            yield _SQLiteReader(connection, listed, shown, size_bytes, limits, partial(_sqlite_errors, shown))
+            yield RowReader(connection, listed, shown, size_bytes, limits, partial(_sqlite_errors, shown))
 
 
 @contextmanager

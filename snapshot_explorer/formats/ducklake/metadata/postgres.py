@@ -12,12 +12,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
-import pyarrow as pa
-
 from snapshot_explorer.core.errors import CorruptTableError, MissingDependencyError, StorageError, TableNotFoundError
 from snapshot_explorer.core.limits import Limits
-from snapshot_explorer.formats.ducklake.metadata.data_types import LakeField, quoted, root_of
-from snapshot_explorer.formats.ducklake.metadata.databases import BYTES, Catalog, CatalogReader, RowReader
+from snapshot_explorer.formats.ducklake.metadata.data_types import quoted
+from snapshot_explorer.formats.ducklake.metadata.databases import Catalog, CatalogReader, RowReader
 from snapshot_explorer.storage.hidden import HiddenText
 
 _SCHEMA = "metadata_schema"
@@ -39,11 +37,7 @@ _BASE_TABLES = """
 
 
 class _PostgresReader(RowReader):
-    placeholder = "%s"
-
-    def _inlined_value(self, name: str, stored: str, item: LakeField) -> tuple[str, pa.DataType]:
-        expression = name if stored == "bytea" else f"{name}::text"
-        return expression, pa.binary() if root_of(item.type) in BYTES else pa.string()
+    placeholder, text = "%s", "{}::text"
 
 
 @dataclass(frozen=True, kw_only=True)

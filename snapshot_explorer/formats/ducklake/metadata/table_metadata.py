@@ -104,8 +104,6 @@ class DuckLakeMetadata:
     table_id: int
     parts: tuple[str, str]
     """The names of its schema and of the table, at its last snapshot."""
-    has_native_values: bool
-    """Whether inlined values have their own types. Otherwise some are text."""
     rows: Mapping[str, pa.Table]
     """The rows of the catalog's tables, by their names without `ducklake_`."""
     locate: Callable[[pa.Table], pa.Array]
@@ -326,7 +324,6 @@ def read_metadata(reader: CatalogReader, log: "DuckLakeLog") -> DuckLakeMetadata
         catalog=catalog,
         table_id=table_id,
         parts=max(named, key=lambda item: item.recency).parts,
-        has_native_values=reader.has_native_values,
         rows=rows,
         locate=functools.partial(located, folders=folders, relocate=log.relocate, root=log.storage.root),
     )
