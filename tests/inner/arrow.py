@@ -16,5 +16,6 @@ from snapshot_explorer.arrow.parquet_batches import batches
 from snapshot_explorer.arrow.positions import filter_rows, mask_of, without_deleted
 from snapshot_explorer.arrow.python_values import distinct_names
 from snapshot_explorer.arrow.thrift import Field, structs
+from snapshot_explorer.arrow.uuids import uuid_texts
 from snapshot_explorer.arrow.value_text import format_cell, sanitize, text_width, truncate, unit_of
 from snapshot_explorer.arrow.variant_texts import has_variant, json_text, json_texts, with_texts

@@ -15,12 +15,12 @@ from dataclasses import dataclass, replace
 from functools import cache, lru_cache, partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
-from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.arrow import uuids
 from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.arrow.nesting import TEXTS, parts_of, plain
 from snapshot_explorer.arrow.roaring import NOTHING, Positions
@@ -55,7 +55,6 @@ if TYPE_CHECKING:
 
 _INTEGERS = (pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64())
 _STRINGS = (pa.string(), pa.large_string(), pa.string_view())
-_UUID_BYTES = 16
 _INTERVAL_BYTES = 12
 _ZONED = re.compile(r"(\d\d):(\d\d):(\d\d)(?:\.(\d{1,6}))?([+-])(\d\d)(?::?(\d\d))?(?::?(\d\d))?")
 _DAY = 86_400_000_000
@@ -113,9 +112,7 @@ def _wide_integers(values: pa.Array, target: pa.DataType) -> pa.Array:
 
 
 def _uuids(values: pa.Array, target: pa.DataType) -> pa.Array:
-    return (
-        values.cast(target) if values.type in _STRINGS else _each(values, target, lambda value: str(UUID(bytes=value)))
-    )
+    return values.cast(target) if values.type in _STRINGS else uuids.uuid_texts(values)
 
 
 def _zoned_times(values: pa.Array, target: pa.DataType) -> pa.Array:
@@ -176,7 +173,7 @@ _CONVERSIONS: Mapping[
     "decimal": (_is_narrower_decimal, _cast),
     "interval": (lambda stored, _: stored == pa.binary(_INTERVAL_BYTES), _intervals),
     "timetz": (lambda stored, _: stored in _STRINGS or pa.types.is_time(stored), _zoned_times),
-    "uuid": (lambda stored, _: stored in _STRINGS or stored == pa.binary(_UUID_BYTES), _uuids),
+    "uuid": (lambda stored, _: stored in _STRINGS or stored == pa.binary(uuids.WIDTH), _uuids),
     "variant": (lambda stored, _: pa.types.is_struct(stored), _variants),
 }
 """Whether values of an Arrow type are read as a type of the table, by that type without parameters, and how."""

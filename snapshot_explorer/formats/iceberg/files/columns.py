@@ -5,20 +5,17 @@ Source: iceberg specification, "Column Projection", "Schema Evolution", "Default
 
 from collections.abc import Callable, Mapping
 
-import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.arrow import int96, variants
+from snapshot_explorer.arrow import int96, uuids, variants
 from snapshot_explorer.arrow.nesting import TEXTS
 from snapshot_explorer.core.errors import CorruptTableError, UnsupportedFeatureError
 from snapshot_explorer.formats.files import variant_columns
 from snapshot_explorer.formats.files.field_columns import FieldRules, other_type
 from snapshot_explorer.formats.iceberg.metadata.data_types import IcebergDataType, IcebergField, arrow_type, type_text
-from snapshot_explorer.formats.iceberg.metadata.values import default_value, single_values, uuid_texts
+from snapshot_explorer.formats.iceberg.metadata.values import default_value, single_values
 from snapshot_explorer.formats.spatial import SPATIAL
-
-_UUID_BYTES = 16
 
 
 def _check_optional(field: IcebergField, shown: str) -> None:
@@ -137,16 +134,9 @@ def _spatial(values: pa.Array, data_type: IcebergDataType, target: pa.DataType) 
 
 def _uuid(values: pa.Array, data_type: IcebergDataType, target: pa.DataType) -> pa.Array:
     """Return uuids as text; ORC has them as binary of any length."""
-    if not pa.types.is_binary(values.type) and values.type != pa.binary(_UUID_BYTES):
+    if not pa.types.is_binary(values.type) and values.type != pa.binary(uuids.WIDTH):
         raise _other_type(values, data_type)
-    fixed = values.cast(pa.binary(_UUID_BYTES))
-    if not len(fixed):
-        return pa.array([], target)
-    filled = fixed.fill_null(bytes(_UUID_BYTES)) if fixed.null_count else fixed
-    start = filled.offset * _UUID_BYTES
-    cells = np.frombuffer(filled.buffers()[1], np.uint8, len(filled) * _UUID_BYTES, start).reshape(-1, _UUID_BYTES)
-    texts = uuid_texts(cells)
-    return pc.if_else(fixed.is_valid(), texts, pa.scalar(None, target)) if fixed.null_count else texts
+    return uuids.uuid_texts(values.cast(pa.binary(uuids.WIDTH))).cast(target)
 
 
 def _fixed(values: pa.Array, data_type: IcebergDataType, target: pa.DataType) -> pa.Array:

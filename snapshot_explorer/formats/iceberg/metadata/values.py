@@ -15,19 +15,15 @@ import orjson
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.arrow import decimals
+from snapshot_explorer.arrow import decimals, uuids
 from snapshot_explorer.core import resources
 from snapshot_explorer.core.errors import CorruptTableError
 from snapshot_explorer.formats.iceberg.metadata.data_types import IcebergDataType, IcebergField, arrow_type, type_text
 
 Bytes = npt.NDArray[np.uint8]
 
-_UUID_BYTES = 16
 _DIGITS = 76
 _NANO_DIGITS = 9
-_HEX = np.frombuffer(b"".join(b"%02x" % number for number in range(256)), np.uint8).reshape(256, 2)
-_DASHES = (8, 12, 16, 20)
-"""The positions of the hexadecimal digits of a uuid that follow a dash."""
 _WIDTHS = {
     "boolean": 1,
     "int": 4,
@@ -55,7 +51,7 @@ def single_values(values: pa.Array, data_type: IcebergDataType) -> pa.Array:
         case "decimal":
             return _decimals(values, data_type)
         case "uuid":
-            return _scatter(values, _UUID_BYTES, uuid_texts, target)
+            return _scatter(values, uuids.WIDTH, uuids.texts_of_cells, target)
         case "fixed":
             width = data_type.length
             return _scatter(values, width, lambda cells: _fixed(cells, width), target)
@@ -119,18 +115,6 @@ def _numbers(cells: Bytes, data_type: IcebergDataType) -> pa.Array:
 
 def _fixed(cells: Bytes, width: int) -> pa.Array:
     return pa.Array.from_buffers(pa.binary(width), len(cells), [None, pa.py_buffer(np.ascontiguousarray(cells))])
-
-
-def uuid_texts(cells: Bytes) -> pa.Array:
-    """Return uuids as text."""
-    digits = _HEX[cells].reshape(len(cells), 2 * _UUID_BYTES)
-    text = np.insert(digits, _DASHES, ord("-"), axis=1)
-    width = text.shape[1]
-    offsets = np.arange(0, (len(cells) + 1) * width, width, dtype=np.int64)
-    whole = pa.Array.from_buffers(
-        pa.large_string(), len(cells), [None, pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(text))]
-    )
-    return whole.cast(pa.string())
 
 
 def _decimals(values: pa.Array, data_type: IcebergDataType) -> pa.Array:
