@@ -6,7 +6,6 @@ Source: DuckLake specification 1.0, "Tables"; reference, "The metadata tables".
 """
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
 
 import pyarrow as pa
 
@@ -15,7 +14,8 @@ from snapshot_explorer.core.errors import CorruptTableError
 
 I64, TEXT, FLAG = pa.int64(), pa.string(), pa.bool_()
 TIME = pa.timestamp("us", tz="UTC")
-_FIRST, _LAST = (pa.scalar(datetime(*day, tzinfo=UTC), TIME) for day in ((1, 1, 1), (9999, 12, 31)))
+_FIRST, _LAST = -62_135_596_800_000_000, 253_402_300_799_999_999
+"""The microseconds since 1970 of the years 1 to 9999. A scalar of a time would load pandas."""
 
 
 def _schema(numbers: str, texts: str = "", flags: str = "", times: str = "") -> pa.Schema:
@@ -100,6 +100,10 @@ def check_values(rows: pa.Table, schema: pa.Schema, table: str, catalog: str) ->
         column = rows.column(item.name)
         if column.null_count and not item.nullable:
             raise damaged(f"The catalog {catalog} has a row without {item.name} in {table}.")
-        if item.type == TIME and pc.any(pc.or_(pc.less(column, _FIRST), pc.greater(column, _LAST))).as_py():
+        if item.type == TIME and _is_outside(column.cast(pa.int64())):
             raise damaged(f"The catalog {catalog} has a time outside of the years 1 to 9999 in {table}.")
     return rows
+
+
+def _is_outside(micros: pa.ChunkedArray) -> bool:
+    return bool(pc.any(pc.or_(pc.less(micros, _FIRST), pc.greater(micros, _LAST))).as_py())
