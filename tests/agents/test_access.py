@@ -130,7 +130,7 @@ def test_a_call_ends_after_its_time(agent):
     query = "select count(*) from range(1000000) a, range(1000000) b, o where a.range + b.range + amount < 0"
     said = agent.fails("sql", limits=CallLimits(seconds=0.5), query=query, tables={"o": "{lake}/orders"})
     assert said.startswith("The call took more than 0.5 seconds")
-    assert monotonic() - began < 10
+    assert monotonic() - began < 100  # of the hours that it would take
 
 
 def test_a_call_that_nobody_waits_for_ends_at_its_next_read(lake):

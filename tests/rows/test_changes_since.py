@@ -220,16 +220,17 @@ def test_one_cursor_goes_on_with_new_commits(delta):
 def test_a_cursor_waits_for_a_commit_as_long_as_it_is_told(delta, monkeypatch):
     monkeypatch.setattr(cursors, "_POLL_SECONDS", 0.02)
     table = open_table(delta.url)
+    cursor = table.changes_since("latest", wait=300, max_versions=1)
     writer = Timer(0.05, lambda: delta.append([(9, "z")], name="data-9.parquet"))
     writer.start()
 
     began = time.monotonic()
-    found = rows_of(table.changes_since("latest", wait=30, max_versions=1))
+    found = rows_of(cursor)
 
     writer.join()
     assert [row["id"] for row in found] == [9]
     assert list(table.changes_since("latest", wait=0.05)) == []
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 100
 
 
 # What the position says.

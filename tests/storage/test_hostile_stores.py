@@ -271,7 +271,7 @@ def dripping(store, *, body=None, pause=0.02, head=b""):
 
 
 @contextmanager
-def soon(seconds=20):
+def soon(seconds=50):
     began = time.monotonic()
     yield
     assert time.monotonic() - began < seconds

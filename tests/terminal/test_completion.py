@@ -67,7 +67,7 @@ def test_bash_completes(script, tmp_path, words, expected):
     )
 
     done = subprocess.run(
-        ["bash", "-c", f"{script('bash')}\n{ask}"], check=False, capture_output=True, text=True, timeout=30
+        ["bash", "-c", f"{script('bash')}\n{ask}"], check=False, capture_output=True, text=True, timeout=300
     )
 
     assert done.stdout.split() == [word.format(folder=tmp_path) for word in expected]

@@ -10,13 +10,12 @@ from snapshot_explorer import open_table, samples
 from snapshot_explorer.jupyter.explorer import Explorer
 from tests.support.jupyter_server import TOKEN, jupyter_server
 from tests.support.paimon.table_builder import PaimonTable
+from tests.support.waiting import SECONDS, expect
 
 ROOT = Path(__file__).parents[3]
 SHOTS = ROOT / "tests" / "screenshots"
 BEGUN = re.compile(r"\[[*\d]")
 ANSWERED = re.compile(r"\[\d+\]")
-SECONDS = 60_000
-"""How long, in milliseconds, something may take to appear on a loaded machine."""
 READY = '.jp-Notebook-ExecutionIndicator[data-status="idle"]'
 PLACES = {
     "JupyterLab": ("doc/tree/{}.ipynb?reset&", READY),
@@ -51,13 +50,14 @@ class Notebook:
         """Run a cell, and return it when the kernel has answered."""
         cell = self._in_sight(index)
         prompt = cell.locator(".jp-InputPrompt")
+        before = prompt.inner_text()  # a number, if the cell has run already
         for _ in range(10):
             # What is typed before the page has its kernel is lost, or the page asks which kernel to take.
             if self.page.locator(".jp-Dialog", has_text="Select Kernel").is_visible():
                 self.page.keyboard.press("Escape")
             cell.locator(".cm-content").click()
             self.page.keyboard.press("Control+Enter")
-            if self._has_begun(prompt):
+            if self._has_begun(prompt, before):
                 break
         cell.locator(".jp-InputPrompt", has_text=ANSWERED).wait_for()
         return cell
@@ -69,20 +69,24 @@ class Notebook:
             self.page.locator(".jp-WindowedPanel-outer").evaluate("panel => panel.scrollTo(0, panel.scrollHeight)")
         return cell
 
-    def _has_begun(self, prompt):
+    def _has_begun(self, prompt, before):
         """Return whether a cell begins to run within two seconds."""
         for _ in range(40):
             self.page.wait_for_timeout(50)
-            if BEGUN.search(prompt.inner_text()):
+            if (now := prompt.inner_text()) != before and BEGUN.search(now):
                 return True
         return False
 
     def cell(self, index):
         return self.page.locator(f'.jp-Cell[data-windowed-list-index="{index}"]')
 
+    def puts_out(self, index, text):
+        """Wait until a cell shows a text as its only output."""
+        expect(self.cell(index).locator(".jp-OutputArea-output")).to_have_text([text])
+
     def text(self, index):
-        """Return the text that a cell put out."""
-        return self.cell(index).locator(".jp-OutputArea-output").all_inner_texts()
+        """Return the text of the first output of a cell."""
+        return self.cell(index).locator(".jp-OutputArea-output").first.inner_text()
 
     def says(self, text):
         """Wait until the page shows a text."""
@@ -90,7 +94,7 @@ class Notebook:
 
     def is_saved_with(self, text):
         """Wait until the notebook's file contains a text."""
-        for _ in range(SECONDS // 50):
+        for _ in range(SECONDS * 20):
             if text in self._path.read_text("utf-8"):
                 return
             self.page.wait_for_timeout(50)
@@ -120,7 +124,7 @@ def notebook(lab, chromium):
 
     def show(name, where):
         page = chromium.new_page(viewport={"width": 1280, "height": 1400})
-        page.set_default_timeout(SECONDS)
+        page.set_default_timeout(SECONDS * 1000)
         opened.append(page)
         page.problems = []
         page.on("pageerror", lambda error: OWN.match(error.stack) or page.problems.append(error.stack))

@@ -28,7 +28,7 @@ def test_a_timeline_shows_its_bars_each_time_all_cells_run_in_a_slow_page(lab, c
     page = Page(chromium, lab, "run_all")
     page.slow_down(SLOWER)
 
-    paints = [page.run_all((1,)) for _ in range(RUNS)]
+    paints = [page.run_all((1,), patience=60) for _ in range(RUNS)]
 
     page.close()
     lab.end_kernels()

@@ -12,11 +12,25 @@ from snapshot_explorer.jupyter.explorer import Explorer
 from tests.support.contrast import cut_controls, low_contrasts
 from tests.support.kernels import ON_SOCKETS
 from tests.support.paimon.table_builder import PaimonTable
+from tests.support.waiting import expect
 
 pytestmark = [
     pytest.mark.skipif(shutil.which("chromium") is None, reason="there is no chromium"),
 ]
 EVIL = "</script><script>window.hit=1</script><img src=x onerror=window.hit=2>"
+
+
+TYPED = """(text) => new Promise((done) => {
+  const input = document.querySelector('input[aria-label=B]');
+  new MutationObserver((_, watch) => {
+    watch.disconnect();
+    input.value = text;
+    input.dispatchEvent(new Event('input', {bubbles: true}));
+    setTimeout(() => done(input.value), 300);
+  }).observe(document.querySelector('.sx-list'), {subtree: true, childList: true, attributes: true});
+  input.dispatchEvent(new KeyboardEvent('keydown', {key: 'Enter', bubbles: true}));
+})"""
+"""Presses Enter in the field of B, and types a text as soon as the page has changed: before the next frame is drawn."""
 
 
 def written(table, folder, pin=None, **arguments):
@@ -64,29 +78,46 @@ def answer(page, text):
     page.locator(".sx-answer", has_text=text).wait_for()
 
 
+def front(tab):
+    """Click on a tab, and wait until it is in front."""
+    tab.click()
+    expect(tab).to_have_attribute("aria-selected", "true")
+
+
 def test_versions_are_chosen_by_mouse_keyboard_and_text(opened, orders_page):
     page = opened(orders_page)
-    assert page.get_by_label("A", exact=True).input_value() == "5"  # pinned
+    a, b = (page.get_by_label(marker, exact=True) for marker in "AB")
+    expect(a).to_have_value("5")  # pinned
 
     page.get_by_role("option").nth(2).click()
     answer(page, "append by 5b38cf03")
-    assert page.get_by_label("B", exact=True).input_value() == "16"
+    expect(b).to_have_value("16")
     page.get_by_role("listbox").press("ArrowUp")
     answer(page, "append by bec2748a")
     page.get_by_role("button", name="Pin A").click()
-    assert page.get_by_label("A", exact=True).input_value() == "16"
+    expect(a).to_have_value("16")
     page.get_by_role("button", name="Next", exact=True).click()
     page.get_by_role("button", name="Next", exact=True).click()
     page.get_by_text("No version listed is newer than 18.").wait_for()
-    page.get_by_label("B", exact=True).fill("earliest")
+    b.fill("earliest")
     page.keyboard.press("Enter")
     page.get_by_text("Not recorded. Recorded: 18 of 18 commits; the views of 4 versions").first.wait_for()
-    page.get_by_label("B", exact=True).fill("99")
+    b.fill("99")
     page.keyboard.press("Enter")
     page.get_by_text("99 is not one of its versions, which are 1 to 18.").wait_for()
     page.locator(".sx-timeline > canvas").press("End")
     page.locator(".sx-timeline > canvas").press("Enter")
     answer(page, "compact by 1b6ea574")
+
+
+def test_what_is_typed_as_an_answer_comes_is_kept(opened, orders_page):
+    page = opened(orders_page)
+
+    page.get_by_label("B", exact=True).fill("7")
+
+    assert page.evaluate(TYPED, "latest") == "latest"
+    page.keyboard.press("Enter")
+    expect(page.get_by_label("B", exact=True)).to_have_value("18")
 
 
 def test_neighbors_and_the_pinned_pair_are_compared(opened, orders_page):
@@ -109,7 +140,7 @@ def test_manifests_open(opened, orders_page):
     page.get_by_role("tab", name="Manifests").click()
     page.get_by_role("button", name="manifest-").last.click()
     page.get_by_role("heading", name="Entries").wait_for()
-    assert page.locator(".sx-section tbody tr").count() > 0
+    expect(page.locator(".sx-section tbody tr")).not_to_have_count(0)
 
 
 def test_rows_are_sorted_filtered_and_read_in_full(opened, orders_page):
@@ -148,9 +179,10 @@ def test_commits_are_searched_filtered_and_brushed(opened, orders_page):
     page.get_by_label("Kind").select_option("overwrite")
     page.locator(".sx-timeline canvas[data-drawn='1']").wait_for()
     page.get_by_role("button", name="Show all").click()
+    expect(drawn).to_have_attribute("data-drawn", "18")
     page.get_by_role("slider").press("+")
-    page.get_by_text("of 18 versions").first.wait_for()
-    assert int(drawn.get_attribute("data-drawn")) < 18
+    page.get_by_text("10 of 18 versions", exact=True).wait_for()
+    expect(drawn).to_have_attribute("data-drawn", "10")
     page.get_by_role("group", name="Bars count").get_by_role("button", name="bytes").click()
     page.locator("button[aria-pressed=true]", has_text="bytes").wait_for()
 
@@ -160,8 +192,7 @@ def test_each_tab_is_legible_and_nothing_is_cut_on_a_phone(opened, orders_page, 
     page = opened(orders_page, 400, theme)
 
     for tab in page.get_by_role("tab").all():
-        tab.click()
-        page.wait_for_timeout(100)
+        front(tab)
         assert low_contrasts(page, ".sx-explorer") + cut_controls(page, ".sx-explorer") == []
         assert page.evaluate("document.documentElement.scrollWidth") <= 400
 
@@ -174,11 +205,10 @@ def test_what_a_table_says_runs_nothing(opened, memory_root, tmp_path):
     page = opened(written(open_table(f"memory://{table.root}"), tmp_path))
 
     for tab in page.get_by_role("tab").all():
-        tab.click()
-        page.wait_for_timeout(50)
-    page.get_by_role("tab", name="Data").click()
+        front(tab)
+    front(page.get_by_role("tab", name="Data"))
 
-    assert page.locator("td", has_text=EVIL).count() == 2
+    expect(page.locator("td", has_text=EVIL)).to_have_count(2)
     assert page.locator("main img").count() == 0
     assert page.evaluate("window.hit") is None
 
@@ -187,8 +217,9 @@ def test_the_end_of_its_address_says_what_it_shows(orders_page, opened):
     page = opened(f"{orders_page}#a=15&b=17&tab=rows&measure=files&tab=nowhere&unknown=1")
 
     answer(page, "5 rows deleted, 4 inserted")
-    assert page.locator("[role=tab][aria-selected=true]").inner_text().startswith("Rows")
-    assert [page.get_by_label(marker, exact=True).input_value() for marker in "AB"] == ["15", "17"]
+    expect(page.locator("[role=tab][aria-selected=true]")).to_contain_text("Rows")
+    for marker, version in (("A", "15"), ("B", "17")):
+        expect(page.get_by_label(marker, exact=True)).to_have_value(version)
 
 
 def test_a_version_that_was_not_recorded_is_named_if_the_address_asks_for_it(orders_page, opened):
@@ -232,7 +263,7 @@ def test_the_page_of_a_saved_notebook_works_without_a_kernel(chromium, saved_not
     frame.locator(".sx-timeline canvas[data-drawn]").wait_for()
     frame.locator(".sx-tabs [role=tab]", has_text="Manifests").click()
 
-    frame.locator(".sx-answer", has_text="18").wait_for()
+    frame.locator(".sx-answer", has_text="Manifests of version 17 and version 18").wait_for()
     assert page.locator("img.sx-picture").is_hidden()
     assert saved_notebook.stat().st_size < 800_000
     context.close()

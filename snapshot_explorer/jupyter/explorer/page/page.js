@@ -44,8 +44,8 @@ async function insert(text) {
 function Field({ app, label, value, put, hint = "", css = "", list, number: isNumber, isHidden, isLive }) {
   const [draft, setDraft] = useState(null), known = String(value ?? ""), isSent = useRef(false);
   const settle = () => setDraft((draft) => isLive && draft !== known ? draft : null);
-  useEffect(settle, [known]);
-  useEffect(() => {  // the answer to another field leaves what is being typed here
+  useLayoutEffect(settle, [known]);  // with the answer, not a frame later: by then something may have been typed again
+  useLayoutEffect(() => {  // the answer to another field leaves what is being typed here
     if (isSent.current) settle();
     isSent.current = false;
   }, [app.page.answers]);
@@ -94,7 +94,7 @@ function Columns({ app }) {
 const Check = ({ app, name, label, title }) => {
   // A message that Python sent before the click must not undo it.
   const stored = app.state[name], [checked, setChecked] = useState(stored);
-  useEffect(() => setChecked(stored), [stored]);
+  useLayoutEffect(() => setChecked(stored), [stored]);
   const change = (event) => {
     setChecked(event.target.checked);
     app.set({ [name]: event.target.checked });
