@@ -88,7 +88,11 @@ def jupyter_server(root, package=ROOT):
         yield JupyterServer(address=address, served=served, root=root)
     finally:
         process.terminate()
-        process.wait(30)
+        try:
+            process.wait(60)
+        except subprocess.TimeoutExpired:  # it waits for a kernel that was still starting
+            process.kill()
+            process.wait()
 
 
 def _wait_until_it_answers(address, process, log):
