@@ -23,18 +23,16 @@ def read_all(tables: Path, out: Path) -> None:
         (out / table.name).mkdir(parents=True, exist_ok=True)
         for commit in table.glob("_delta_log/*.json"):
             if commit.stem.isdigit():
-                answer = _read(table, int(commit.stem))
+                answer = read(table, int(commit.stem))
                 (out / table.name / f"{int(commit.stem)}.json").write_text(
                     json.dumps(answer, ensure_ascii=False) + "\n"
                 )
 
 
-def _read(table: Path, version: int) -> dict[str, Any]:
-    from deltalake import DeltaTable, QueryBuilder
-
+def read(table: Path, version: int) -> dict[str, Any]:
+    """Return what deltalake reads of a table at a version."""
     try:
-        found = QueryBuilder().register("t", DeltaTable(str(table), version=version)).execute("SELECT * FROM t")
-        rows = pa.table(found.read_all() if hasattr(found, "read_all") else found)
+        rows = rows_at(table, version)
     except (Exception, BaseException) as error:  # noqa: BLE001 - it also panics, which is no Exception
         return {"version": version, "outcome": "error", "message": str(error)[:300], "source": "deltalake"}
     return {
@@ -44,3 +42,11 @@ def _read(table: Path, version: int) -> dict[str, Any]:
         "rows": canonical_rows(rows),
         "source": "deltalake",
     }
+
+
+def rows_at(table: Path, version: int | None = None) -> pa.Table:
+    """Return the rows of a table, of the newest version or of one."""
+    from deltalake import DeltaTable, QueryBuilder
+
+    found = QueryBuilder().register("t", DeltaTable(str(table), version=version)).execute("SELECT * FROM t")
+    return pa.table(found.read_all() if hasattr(found, "read_all") else found)
