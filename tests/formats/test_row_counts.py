@@ -250,4 +250,6 @@ def test_a_catalog_proves_the_rows_of_inserts_deletes_and_rewrites():
     assert [logical_counts.check(table) for table in (refunds, tickets)] == [2, 7]
     rows = {row["version"]: row for row in tickets.history().to_dict()}
     assert (rows[13]["operation"], rows[13]["rows_deleted"], rows[13]["rows_rewritten"]) == ("rewrite_delete", 0, 63)
+    inserts = [row["rows_rewritten"] for row in rows.values() if row["rows_inserted"]]
+    assert inserts == [0] * len(inserts)
     assert (rows[6]["operation"], rows[6]["rows_updated"]) == ("altered_table", None)  # a new column has a default

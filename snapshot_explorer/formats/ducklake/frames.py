@@ -248,7 +248,7 @@ def _row_counts(
         "rows_inserted": from_numpy(np.where(is_inserted, np.where(no_added, more, added), 0), ~is_counted),
         "rows_updated": from_numpy(np.zeros(len(at), np.int64), ~is_counted),
         "rows_deleted": from_numpy(np.where(is_deleted, -more, 0), ~is_counted),
-        "rows_rewritten": from_numpy(added, ~(is_counted & changes_none) | no_added),
+        "rows_rewritten": from_numpy(np.where(changes_none, added, 0), ~is_counted | (changes_none & no_added)),
         "rows_source": ["metadata" if known else None for known in is_counted.tolist()],
         "total_rows": from_numpy(total[at], is_unknown[at]),
     }
