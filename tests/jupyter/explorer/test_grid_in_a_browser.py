@@ -34,6 +34,11 @@ OPEN = """async ([module, css, grid]) => {
   };
   show(JSON.parse(grid));
 }"""
+SLOW = """() => {
+  const answer = window.kernel;
+  window.kernel = async (message) => { await new Promise((done) => setTimeout(done, 1000)); return answer(message); };
+}"""
+"""Has the kernel's side answer a second later."""
 
 pytestmark = [
     pytest.mark.skipif(shutil.which("chromium") is None, reason="there is no chromium"),
@@ -110,6 +115,21 @@ def test_a_grid_scrolls_by_keyboard_sorts_filters_and_opens(grid):
     page.get_by_text("'x' is not a value of id").wait_for()
 
     assert opened == [("version", "999"), ("version", "0")]
+
+
+def test_a_filter_that_is_typed_while_rows_are_sorted_is_kept(grid):
+    page, _ = grid
+    page.evaluate(SLOW)
+
+    page.get_by_role("button", name="id").click()
+    page.get_by_label("Filter rows").click()
+    page.keyboard.type(str(2**62 + 7))
+    page.get_by_role("button", name="id ▲").wait_for()
+    expect(page.get_by_label("Filter rows")).to_have_value(str(2**62 + 7))
+    page.keyboard.press("Enter")
+
+    page.get_by_text("1 of 1,000 rows.").wait_for()
+    expect(page.get_by_label("Filter rows")).to_have_value(str(2**62 + 7))
 
 
 def test_bars_are_dragged_over_and_frequent_texts_are_clicked(chromium):

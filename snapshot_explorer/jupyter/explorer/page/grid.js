@@ -99,7 +99,7 @@ export function Grid({ app, place, grid }) {
     setInspected(null);
     if (!column.current) return;
     column.current.value = how.column ?? "";
-    text.current.value = how.text;
+    if (text.current.getRootNode().activeElement !== text.current) text.current.value = how.text;  // else it is being typed
   }, [grid]);
   useEffect(() => app.listen("grid", ({ grid, page, value }) => {
     if (grid !== place) return;
