@@ -31,7 +31,7 @@ from snapshot_explorer.storage import Storage
 
 RECORDED = frozenset(("version", "committed_at", "kind", "operation", "user", "identifier", "schema_id", "details"))
 """The columns for which only the snapshots are read."""
-_COUNTED = ("kind", "rows", "size_bytes", "min_key", "write_columns", "first_row_id")
+_COUNTED = ("kind", "rows", "size_bytes", "min_key", "write_columns")
 _NO_FIELDS = b"\0\0\0\0"
 """The beginning of a serialized row without fields: the key of a file in a table without primary key."""
 _FIRST_TIME, _LAST_TIME = -62_135_596_800_000, 253_402_300_799_999
@@ -74,6 +74,7 @@ def read_commits(
     """
     has_indexes = any(snapshot.index_manifest is not None for snapshot in snapshots)
     columns = (*_COUNTED, *FILE_COLUMNS) if has_indexes else _COUNTED
+    columns = (*columns, "first_row_id") if any(snapshot.next_row_id for snapshot in snapshots) else columns
     expired = [snapshot for snapshot in snapshots if snapshot.file_kind == "changelog"]
     states, first_new_rows, delta, changelog = storage.together(
         partial(read_index_states, storage, history, schemas, snapshots),
