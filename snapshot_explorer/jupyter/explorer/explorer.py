@@ -315,8 +315,8 @@ class Explorer(LazyWidget, PageWidget):
                 setattr(recorded.state, name, getattr(self.state, name))
             shown = {name: getattr(self.state, name) for name in self.state.trait_names()}
             with history_of(self.table).table_format.storage.keeping_immutable():
-                # Nobody can ask for counts on a page without a kernel.
-                count_rows(history_of(self.table), recorded.state.commits.slice(0, versions), is_small=is_small)
+                if recorded._log is not None:  # nobody can ask for counts on a page without a kernel
+                    count_rows(recorded._log.source, recorded._log.commits.slice(0, versions), is_small=is_small)
                 recorded._add_known_facts()
                 recorder = Recorder(self.table, recorded.state, recorded._views, recorded._traits_of_page)
                 return recorder.page(shown, versions=versions)
