@@ -52,17 +52,19 @@ def count_rows(
     )
 
 
-def keep_counts(history: History, commit: pa.Table, diff: RowDiff) -> None:
+def keep_counts(history: History, commits: pa.Table, diff: RowDiff) -> None:
     """Keep the counts of a row diff if it is the change of a commit: by the primary key, from the version before it.
 
+    Lists nothing.
+
     Args:
-        commit: The row of COMMITS of the newer version; without a row, nothing is kept.
+        commits: COMMITS, newest first, of all versions or of the newest ones.
     """
-    a, b = diff.plan.a.number, diff.plan.b.number
-    if a is None or b is None or not diff.plan.is_declared_key or commit["version"].to_pylist() != [b]:
+    a, b, versions = diff.plan.a.number, diff.plan.b.number, commits["version"]
+    at = -1 if b is None else pc.index(versions, b).as_py()
+    if at < 0 or versions[at + 1 : at + 2].to_pylist() != [a] or diff.plan.gaps or not diff.plan.is_declared_key:
         return
-    if history.listing.predecessor(b) == a and not history.gaps([a, b]):
-        history.open_branch.row_counts.keep(commit.select(["version", "committed_at"]).to_pylist()[0], diff.counts)
+    history.open_branch.row_counts.keep(commits.slice(at, 1).to_pylist()[0], diff.counts)
 
 
 def _count(

@@ -50,8 +50,8 @@ def changed_rows(cache: SnapshotCache, request: ViewRequest, other: str = "") ->
         if not is_small([*plan.a.splits, *plan.b.splits]) and request["rows_read"] != (a, b, key, other):
             return ViewResult(drawing=drawing_of(plan), code=code, source=source, is_announcement=True)
         diff = cache.row_diff(a, b, key, other)
-    if not other and request.commit is not None:
-        keep_counts(history_of(cache.table), request.commit, diff)
+    if not other and request.commits is not None:
+        keep_counts(history_of(cache.table), request.commits, diff)
     kinds = [_KINDS[name] for name in _KINDS if request["row_kind"] in ("all", name)]
     heads = diff.changed.heads
     places = [(kind, index) for kind in kinds if kind in heads for index in range(len(heads[kind]))]
