@@ -43,7 +43,9 @@ class LakeFollower:
         self._next = 0
         self._seen: dict[str, Snapshot] = {}
         """The newest snapshot of each table at the last look."""
+        self._turn = threading.Lock()
         self._stopped = threading.Event()
+        """Ends the present thread. One that is stopped may still be looking when the next one starts."""
         self._thread: threading.Thread | None = None
 
     @property
@@ -53,11 +55,12 @@ class LakeFollower:
 
     def step(self) -> tuple[str, bool, int]:
         """Look at the next table. Return its name, whether its row changed, and how many requests that took."""
-        table = self._tables[self._next % len(self._tables)]
-        self._next += 1
-        before = table.requests
-        is_changed = self._renew(table)
-        return table.name, is_changed, max(1, table.requests - before)
+        with self._turn:
+            table = self._tables[self._next % len(self._tables)]
+            self._next += 1
+            before = table.requests
+            is_changed = self._renew(table)
+            return table.name, is_changed, max(1, table.requests - before)
 
     def _renew(self, table: LakeTable) -> bool:
         """Read the row of a table if it has another newest commit, or had a problem. Return whether the row changed."""
@@ -78,9 +81,10 @@ class LakeFollower:
 
     def start(self) -> LakeFollower:
         """Follow in a thread, until `stop`. Returns itself."""
-        if self._thread is None or not self._thread.is_alive():
-            self._stopped.clear()
-            self._thread = threading.Thread(target=self._follow, name="snapshot-lake-follower", daemon=True)
+        if not self.is_running:
+            self._stopped = threading.Event()
+            name = "snapshot-lake-follower"
+            self._thread = threading.Thread(target=self._follow, args=(self._stopped,), name=name, daemon=True)
             self._thread.start()
         return self
 
@@ -97,11 +101,11 @@ class LakeFollower:
         now = datetime.now(UTC)
         return replace(self._request, now=now, since=now - self._span)
 
-    def _follow(self) -> None:
-        while not self._stopped.is_set():
+    def _follow(self, stopped: threading.Event) -> None:
+        while not stopped.is_set():
             began = time.monotonic()
             _, is_changed, requests = self.step()
             if is_changed and self.on_change is not None:
                 self.on_change(self)
             pause = 60 * requests / self.requests_per_minute - (time.monotonic() - began)
-            self._stopped.wait(max(0.0, pause))
+            stopped.wait(max(0.0, pause))

@@ -112,6 +112,31 @@ def test_an_error_is_a_row_until_the_table_is_readable_again(tables):
     assert follower.overview.to_dict()[0]["problem"] is None
 
 
+def test_following_goes_on_if_it_is_started_while_a_stopped_look_still_reads(tables, monkeypatch):
+    follower = open_lake(tables[0]).follow(requests_per_minute=60_000)
+    renew, reading, goes_on, looked_often = follower._renew, threading.Event(), threading.Event(), threading.Event()
+    looks = []
+
+    def slow(table):
+        looks.append(table.name)
+        reading.set()
+        assert goes_on.wait(60)
+        if len(looks) > 3:
+            looked_often.set()
+        return renew(table)
+
+    monkeypatch.setattr(follower, "_renew", slow)
+    follower.start()
+    assert reading.wait(60)
+    follower.stop()
+    follower.start()
+    goes_on.set()
+
+    assert looked_often.wait(60)
+    assert follower.is_running
+    follower.stop()
+
+
 def test_what_cannot_be_followed_is_refused(tables):
     root, _ = tables
 
