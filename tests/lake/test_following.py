@@ -146,6 +146,25 @@ def test_what_cannot_be_followed_is_refused(tables):
         open_lake(root).follow(requests_per_minute=0)
 
 
+def test_the_widget_follows_if_it_was_told_to_before_its_tables_were_read(tables, monkeypatch):
+    read, told = type(open_lake(tables[0])).overview, threading.Event()
+
+    def overview(self, *arguments, **named):
+        assert told.wait(60)
+        return read(self, *arguments, **named)
+
+    monkeypatch.setattr("snapshot_explorer.lake.Lake.overview", overview)
+    monkeypatch.setattr("snapshot_explorer.jupyter.explorer.lake_view._FIRST_SECONDS", 0)
+    view = explore(open_lake(tables[0]))
+    view.follows = True
+    told.set()
+    view.wait(60)
+
+    assert view._follower.is_running
+    view.close()
+    assert not view._follower.is_running
+
+
 def test_the_widget_filters_sorts_and_opens_a_table(tables):
     root, _ = tables
     view = explore(open_lake(root)).wait()

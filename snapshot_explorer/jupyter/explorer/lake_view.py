@@ -108,6 +108,8 @@ class LakeView(PageWidget):
             self._follower = self.lake.follow(requests_per_minute=self._requests)
             self._follower.on_change = lambda _: self._draw()
             self.can_follow = True
+            if self.follows:  # set before the tables were read
+                self._follower.start()
 
     def _show(self, overview: LakeOverview) -> None:
         self._newest = overview
