@@ -240,9 +240,9 @@ class Explorer(LazyWidget, PageWidget):
             ref: A version, or the text of a ref such as latest~2, tag:v1 or @3d.
             marker: `a` or `b`.
         """
-        text = str(ref).strip()
-        if text.isdecimal() and int(text) in self.state.versions:
-            return self._set_marker(marker, int(text))
+        known = self._known_version(str(ref).strip())
+        if known is not None:
+            return self._set_marker(marker, known)
 
         before = self._log
 
@@ -477,7 +477,7 @@ class Explorer(LazyWidget, PageWidget):
         reader = view.grid.reader(request)
         if reader is not None:
             job = Job(run=reader, done=lambda _: self._answer_grid(view, request), failed=self._show_note)
-            self._work.start("rows", job)
+            self._work.start(f"grid {place}", job)  # beside what the view itself reads
         elif place == "data" and isinstance(request.get("arrange"), dict):
             self._sort_rows(request["arrange"])
         else:

@@ -259,6 +259,14 @@ def test_the_brush_is_the_window(explorer):
     assert explorer.state.window == (1, 18)
 
 
+def test_a_number_of_thousands_of_digits_is_no_version(explorer):
+    explorer.receive({"choose": ["b", "9" * 5_000]})
+    explorer.wait()
+
+    assert "is not a valid ref: it has 5,000 characters" in explorer.state.note
+    assert explorer.state.b == 18
+
+
 def test_filters_change_what_is_offered_and_drawn(explorer):
     typed(explorer, kind="compact")
     explorer.wait()

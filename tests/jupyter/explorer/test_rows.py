@@ -249,6 +249,28 @@ def test_a_page_scrolls_through_all_rows_of_a_version(many):
     assert many.code == "many.at(3).to_arrow()"
 
 
+def test_scrolling_does_not_end_a_comparison_of_rows_that_still_reads(many, monkeypatch):
+    goes_on, compare = threading.Event(), view_requests.row_diff
+
+    def slow(plan):
+        assert goes_on.wait(60)
+        return compare(plan)
+
+    monkeypatch.setattr(view_requests, "row_diff", slow)
+    many.state.tab = "rows"
+    many.state.tab = "data"
+    many._work.wait(60, but_for=("rows",))
+    many.receive({"grid": {"place": "data", "need": 960}})
+    many._work.wait(60, but_for=("rows",))
+    goes_on.set()
+    many.wait()
+    many.state.tab = "rows"
+    many.wait()
+
+    assert many.busy == {}
+    assert "1,000 rows inserted" in shown_text(many, "rows")
+
+
 def test_rows_are_sorted_and_filtered_over_all_of_them(many):
     many.receive({"grid": {"place": "data", "arrange": {"sort": 2, "descending": True}}})
     many.wait()
