@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from snapshot_explorer.analysis.health.symptoms import Symptom
 from snapshot_explorer.core.safe_text import sanitize
@@ -16,6 +16,9 @@ from snapshot_explorer.jupyter.explorer.page.parts import parts_of
 from snapshot_explorer.jupyter.explorer.state import READS, ExplorerState
 from snapshot_explorer.jupyter.explorer.work import Job, Work, failure_text
 from snapshot_explorer.view import render_text
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _VIEWS: dict[str, tuple[Callable[[SnapshotCache, ViewRequest], ViewResult], tuple[str, ...]]] = {
     "commit": (version_views.commit, ("b", "zone", "rows_counted")),
@@ -140,7 +143,8 @@ class Views:
     def __init__(self, context: ExplorerContext, on_open: Callable[[Opens, str], None]) -> None:
         """Load nothing yet; `on_open` receives the target that a row of a grid opens."""
         self._context, self._state = context, context.state
-        self._shown: dict[str, object] = {}
+        self._shown: dict[str, tuple[dict[str, Any], pa.Table | None]] = {}
+        """By place the requested values, and the log that its result depends on."""
         self.by_place = {place: View(place, context, on_open) for place in _VIEWS}
 
     @property
@@ -218,13 +222,13 @@ class Views:
     def _load(self, place: str, offer: Callable[[Sequence[tuple[str, str]]], None] | None = None) -> None:
         request, run = self._reader(place)
         is_of_the_log = place in _OF_THE_LOG and "files_read" not in request.values
-        key = (request.values, id(self._state.commits) if is_of_the_log else None)
-        view = self.by_place[place]
-        if self._shown.get(place) == key:
+        log = self._state.commits if is_of_the_log else None
+        view, (values, shown_log) = self.by_place[place], self._shown.get(place, (None, None))
+        if values == request.values and shown_log is log:
             if offer is not None and view.result is not None and not self._context.work.is_busy(place):
                 offer(view.result.choices)
             return
-        self._shown[place] = key
+        self._shown[place] = request.values, log
 
         def done(result: ViewResult) -> None:
             view.show(result)
