@@ -200,7 +200,7 @@ class ExplorerState(HasTraits):
         if version is None or self.window is None or self.window[0] <= version <= self.window[1]:
             return
         known = self.versions
-        width = bisect_right(known, self.window[1]) - bisect_left(known, self.window[0])
+        width = max(1, bisect_right(known, self.window[1]) - bisect_left(known, self.window[0]))
         first = max(0, min(bisect_left(known, version) - width // 2, len(known) - width))
         self.window = (known[first], known[first + width - 1])
 

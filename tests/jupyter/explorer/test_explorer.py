@@ -259,6 +259,14 @@ def test_the_brush_is_the_window(explorer):
     assert explorer.state.window == (1, 18)
 
 
+def test_a_window_without_a_version_moves_to_the_newest_one(explorer):
+    explorer.state.window = (1_000, 2_000)
+    explorer.wait()
+
+    assert explorer.state.window == (18, 18)
+    assert drawn(explorer) == [18]
+
+
 def test_a_number_of_thousands_of_digits_is_no_version(explorer):
     explorer.receive({"choose": ["b", "9" * 5_000]})
     explorer.wait()
