@@ -25,7 +25,7 @@ const middle = (path) => path.length > 46 ? `${path.slice(0, 14)}\u2026${path.sl
 /** Return how long ago a time was, in its largest unit. */
 function ago(time) {
   const past = Date.now() - time;
-  if (past < 0) return "in the future";
+  if (past < -UNIT[2][1]) return "in the future";  // within a minute it is a clock that differs
   const [name, length] = UNIT.find(([, length]) => past >= length) ?? [];
   const count = Math.floor(past / length);
   return name ? `${number(count)} ${name}${count > 1 ? "s" : ""} ago` : "just now";
