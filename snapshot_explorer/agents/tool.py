@@ -87,9 +87,9 @@ class Answer:
     hints: Sequence[Hint] = ()
     """The calls that come next, the best first; those in the texts follow."""
     table: str = ""
-    """The location; empty for that of the one table that the call opened."""
+    """The location of what the answer is about; empty if it is the opened table."""
     python: str = ""
-    """The Python call of the same result; empty for that of the tool on this table."""
+    """The Python call of the same result; empty if it is the tool's call on the opened table."""
 
 
 class ToolRequest:

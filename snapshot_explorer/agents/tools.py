@@ -25,7 +25,7 @@ from snapshot_explorer.view.timeline.commit_bars import commit_bars_png
 _FEW = 4
 """Calls of one kind that an answer suggests."""
 _COMMIT = ["version", "kind", "operation", "user", "committed_at"]
-"""Columns of the commits between two versions, of which there may be many."""
+"""Columns of COMMITS between two versions: few, since commits may be many."""
 _LEFT_OUT = ("age_seconds", "usual_seconds", "late_after_seconds", "added_bytes", "removed_bytes", "recent_rows")
 """Columns of the overview of a lake that answers do without."""
 _NO_ROWS = "The numbers come from metadata. No row was read."

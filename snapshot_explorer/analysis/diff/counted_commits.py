@@ -19,7 +19,7 @@ from snapshot_explorer.history import History
 
 
 def count_rows(
-    history: History, commits: pa.Table, *, is_small: Callable[[Sequence[Split]], bool] | None = None
+    history: History, commits: pa.Table, *, is_small: Callable[[Sequence[Split]], bool] = lambda _: True
 ) -> tuple[str, ...]:
     """Read the rows that differ for each of COMMITS that has no counts; the history then returns these counts.
 
@@ -27,7 +27,8 @@ def count_rows(
     sentence if the rows of some commits cannot be compared.
 
     Args:
-        is_small: Whether splits are read; by default all are. Commits of other splits stay without counts.
+        is_small: Returns whether to read the splits that a commit changed; by default all are
+            read. Other commits stay without counts.
     """
     uncounted = commits.filter(pc.and_(commits["rows_inserted"].is_null(), commits["kind"].is_valid()))
     errors = dict[int, SnapshotExplorerError]()
@@ -67,9 +68,7 @@ def keep_counts(history: History, commits: pa.Table, diff: RowDiff) -> None:
     history.open_branch.row_counts.keep(commits.slice(at, 1).to_pylist()[0], diff.counts)
 
 
-def _count(
-    history: History, version: int, is_small: Callable[[Sequence[Split]], bool] | None
-) -> Mapping[str, int] | None:
+def _count(history: History, version: int, is_small: Callable[[Sequence[Split]], bool]) -> Mapping[str, int] | None:
     """Return the rows that differ from the version before, by kind; of the first version of a table, all rows.
 
     None if the splits are not read.
@@ -78,13 +77,9 @@ def _count(
     after = table_format.version(version)
     if version == listing.versions[0] and not listing.has_expired:
         splits = after.plan(None).splits
-        if is_small is not None and not is_small(splits):
-            return None
-        return {"inserted": count(after, splits, scan_of(after.arrow_schema, ()))}
+        return {"inserted": count(after, splits, scan_of(after.arrow_schema, ()))} if is_small(splits) else None
     before = listing.predecessor(version)
     if before not in listing.versions or history.gaps([before, version]):
         raise SnapshotNotFoundError("The version before it is not known.")
     plan = plan_diff(history.path, table_format, table_format.version(before), after, DiffRequest(name=history.name))
-    if is_small is not None and not is_small([*plan.a.splits, *plan.b.splits]):
-        return None
-    return row_diff(plan).counts
+    return row_diff(plan).counts if is_small([*plan.a.splits, *plan.b.splits]) else None

@@ -282,9 +282,9 @@ class Explorer(LazyWidget, PageWidget):
         versions as they are set here: commit, manifests and their entries, comparison with the version before, changed
         rows, files, health, and the first 60 rows of each table; then up to 30 other pairs of versions, those with a
         pinned A first. Where metadata does not count the rows that one of these versions changed, they are read and
-        counted, up to 100,000 rows or 10 MB of files. The page says what is not recorded. It loads nothing and runs
-        only its own script. It contains no storage options. Reads what these views read, which for large versions
-        takes a while.
+        counted, if the files that differ have at most 100,000 rows and 10 MB. The page says what is not recorded. It
+        loads nothing and runs only its own script. It contains no storage options. Reads what these views read, which
+        for large versions takes a while.
 
         Args:
             path: The file, on the local disk, outside of any table.

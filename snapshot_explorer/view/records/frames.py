@@ -41,7 +41,7 @@ def _frame(frame: Frame) -> Drawing:
 
 
 def _has_uncounted(commits: pa.Table) -> bool:
-    """Return whether reading rows would count those of a commit."""
+    """Return whether a readable commit has no logical counts."""
     return bool(pc.any(pc.and_(commits["rows_inserted"].is_null(), commits["kind"].is_valid())).as_py())
 
 

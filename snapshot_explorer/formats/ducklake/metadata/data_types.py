@@ -101,7 +101,7 @@ def fields_of(columns: pa.Table, table: str) -> tuple[LakeField, ...]:
     twice = [number for number, count in counts.items() if count > 1]
     unknown = [number for number in children if number is not None and number not in counts]
     if twice or unknown:
-        what = f"two columns with the id {twice[0]}" if twice else f"a column in {unknown[0]}, which is none"
+        what = f"two columns with the id {twice[0]}" if twice else f"a column whose parent {unknown[0]} does not exist"
         raise damaged(f"The table {table} has {what}.")
 
     def fields(parent: int | None, depth: int) -> tuple[LakeField, ...]:

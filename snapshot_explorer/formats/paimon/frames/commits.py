@@ -17,7 +17,7 @@ from snapshot_explorer.core.records import Kind, Readable
 from snapshot_explorer.formats.paimon.frames.deleted_rows import (
     FILE_COLUMNS,
     IndexStates,
-    allows,
+    might_have_option,
     read_index_states,
     row_counts,
 )
@@ -117,7 +117,7 @@ def _first_new_rows(
     compared with Paimon 1.4.
     """
     numbered = [snapshot for snapshot in snapshots if snapshot.next_row_id]
-    if not numbered or not allows(schemas, numbered, ("data-evolution.enabled",)):
+    if not numbered or not might_have_option(schemas, numbered, ("data-evolution.enabled",)):
         return {}
     by_version = {snapshot.id: snapshot for snapshot in snapshots}
     earlier = [item.id - 1 for item in numbered if item.id > 1 and item.id - 1 not in by_version]

@@ -78,7 +78,7 @@ def read_index_states(
     Source: paimon IndexManifestFileHandler.write.
     """
     indexed = [snapshot for snapshot in snapshots if snapshot.index_manifest is not None]
-    if not indexed or not allows(schemas, indexed, _ENABLED):
+    if not indexed or not might_have_option(schemas, indexed, _ENABLED):
         return None
     by_version = {snapshot.id: snapshot for snapshot in snapshots}
     earlier = [item.id - 1 for item in indexed if item.id > 1 and item.id - 1 not in by_version]
@@ -107,7 +107,7 @@ def read_index_states(
     return IndexStates(before=before, after=after, replaced=replaced)
 
 
-def allows(schemas: Schemas, snapshots: Sequence[PaimonSnapshot], options: Sequence[str]) -> bool:
+def might_have_option(schemas: Schemas, snapshots: Sequence[PaimonSnapshot], options: Sequence[str]) -> bool:
     """Return whether one of these options is true in a schema of these versions; true for an unreadable schema."""
     try:
         used = schemas.by_id({snapshot.schema_id for snapshot in snapshots}).values()

@@ -30,6 +30,14 @@ _NAMES = {"actions": "Actions", "slices": "File groups"}
 _SIGNS = ("ran", "versions")
 """Their columns that draw the picture's content as signs."""
 _IN_HEADLINE = ("kind", "operation", "user")
+_SOURCES = {
+    "writer": "the writer",
+    "metadata": "metadata",
+    "rows": "reading the rows",
+    "net": "the rows in files: the net change",
+    "contradicted": "nothing: the writer and the files disagree",
+}
+"""The sources of the counts of changed rows, in words."""
 _LONGEST_FACT = 300
 _MOST_VALUES = 24
 """The maximum number of columns whose statistics are shown."""
@@ -76,7 +84,9 @@ def _facts(values: dict[str, Any]) -> list[list[str]]:
         if any(sides):
             facts.append(["rows in files" if unit == "rows" else unit, " ".join(signed)])
     for name, value in values.items():
-        if name not in _IN_HEADLINE and not name.startswith(("added_", "removed_")):
+        if name == "rows_source":
+            facts.append(["counts from", _SOURCES[value]])
+        elif name not in _IN_HEADLINE and not name.startswith(("added_", "removed_")):
             shown = format_cell(value, unit_of(name))
             facts.append([name.replace("_", " "), truncate(shown.text, _LONGEST_FACT)])
     return facts
