@@ -86,13 +86,14 @@ def readable_commits(
     With `columns`, others may be null; see `TableFormat.commits`.
     """
     read = read_apart(lambda group: table_format.commits(group, columns=columns), versions, table_format.storage)
+    commits = frames.concat_commits([part for _, part in read.parts])
     if not read.unread:
-        return pa.concat_tables([frames.COMMITS.empty_table(), *(part for _, part in read.parts)]), {}
-    rows = {row["version"]: row for _, part in read.parts for row in part.to_pylist()}
+        return commits, {}
+    rows = {row["version"]: row for row in commits.to_pylist()}
     unread = list(read.unread)
     for version, time in zip(unread, readable_times(table_format, unread), strict=True):
         rows[version] = {"version": version, "committed_at": time, "kind": "other", "tags": []}
-    return pa.Table.from_pylist([rows[version] for version in versions], frames.COMMITS), read.unread
+    return pa.Table.from_pylist([rows[version] for version in versions], commits.schema), read.unread
 
 
 def readable_times(table_format: TableFormat, versions: Sequence[int]) -> list[datetime | None]:

@@ -126,7 +126,7 @@ def read_history(
     unread: dict[int, SnapshotExplorerError] = {}
     with step("Reading commits", total=_max_commits(versions, commit_filter, limit)) as reading:
         pages = list(_take_rows(_pages(table_format, versions, commit_filter, limit, reading, unread), limit))
-    return pa.concat_tables(pages) if pages else frames.COMMITS.empty_table(), unread
+    return frames.concat_commits(pages), unread
 
 
 def history_frame(  # noqa: PLR0913 - the parts of the frame, all named

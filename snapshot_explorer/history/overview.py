@@ -11,7 +11,6 @@ from snapshot_explorer.core import frames
 from snapshot_explorer.core.hints import Hint
 from snapshot_explorer.core.records import Branch, Inspection, TableSchema
 from snapshot_explorer.core.text import format_size, format_utc
-from snapshot_explorer.formats import TableFormat
 from snapshot_explorer.results import Frame
 
 _INSPECTIONS = pa.schema(
@@ -69,22 +68,13 @@ def branches_frame(branches: Sequence[Branch], *, name: str, history: object = N
     return Frame(rows, title=f"Branches of {name}", noun="branches", kind="branches", options={"history": history})
 
 
-def total_rows_name(table_format: TableFormat) -> str:
-    """Return the name of the rows that `total_rows` of COMMITS counts in a format: `rows`, or `rows in files`.
-
-    Some metadata counts the rows of the table. Other metadata counts the rows in files, before readers merge them by
-    their keys or drop rows that equality deletes remove.
-    """
-    return "rows" if table_format.has_exact_row_counts else "rows in files"
+def total_rows_name(commits: pa.Table) -> str:
+    """Return the name of the rows that `total_rows` of COMMITS counts: `rows`, or `rows in files`."""
+    return "rows in files" if frames.has_rows_in_files(commits) else "rows"
 
 
 def overview_facts(
-    version: int | None,
-    *,
-    commits: pa.Table,
-    schema: TableSchema | None,
-    files: pa.Table | None,
-    table_format: TableFormat,
+    version: int | None, *, commits: pa.Table, schema: TableSchema | None, files: pa.Table | None
 ) -> dict[str, object]:
     """Return the known facts of the newest version by name: its commit, rows, files and keys."""
     facts: dict[str, object] = {}
@@ -92,7 +82,7 @@ def overview_facts(
     if newest:
         time, rows = newest[0]["committed_at"], newest[0]["total_rows"]
         facts["last commit"] = " ".join([newest[0]["kind"], *([format_utc(time)] if time else [])])
-        facts[total_rows_name(table_format)] = None if rows is None else f"{rows:,}"
+        facts[total_rows_name(commits)] = None if rows is None else f"{rows:,}"
     if files is not None:
         count, size_bytes = len(files), pc.sum(files["size_bytes"]).as_py() or 0
         facts["files"] = f"{count:,}, {format_size(size_bytes)}"

@@ -1113,7 +1113,7 @@ class Table(VersionedTable, Shown):
             "branch": self._open.branch or self._open.format.branches.main,
             "newest version": "none yet" if newest is None else newest,
             "versions": f"{len(known.versions):,}" if self._open.is_listed else None,
-            **overview_facts(newest, commits=known.commits, schema=schema, files=files, table_format=self._open.format),
+            **overview_facts(newest, commits=known.commits, schema=schema, files=files),
             "reads": None if self._open.storage is None else self._open.storage.outside,
             "commit times": self._open.format.clock.copied_note(known.commits),
         }

@@ -135,15 +135,19 @@ def name_line(noun: str, names: Sequence[str], limit: int = MAX_NAMES) -> str:
     return f"{noun} {list_names([clean_text(name, 60) for name in names], limit)}"
 
 
-def commit_hover_text(row: dict[str, object], schema_changed: object) -> str:
+def commit_hover_text(row: dict[str, object], schema_changed: object, total_name: str) -> str:
     """Return the lines of a commit as hover text, escaped for a figure."""
-    first, *more = (escape_plotly(line) for line in commit_lines(row, schema_changed))
+    first, *more = (escape_plotly(line) for line in commit_lines(row, schema_changed, total_name))
     version = f"version {row['version']}"
     return "<br>".join([f"<b>{version}</b>{first.removeprefix(version)}", *more])
 
 
-def commit_lines(row: dict[str, object], schema_changed: object) -> list[str]:
-    """Return a commit as lines of text; the first starts with its version."""
+def commit_lines(row: dict[str, object], schema_changed: object, total_name: str) -> list[str]:
+    """Return a commit as lines of text; the first starts with its version.
+
+    Args:
+        total_name: The name of the rows that `total_rows` counts, its heading.
+    """
     time, kind, operation, user = (row[name] for name in ("committed_at", "kind", "operation", "user"))
     look = STYLES.get(str(kind), OTHER)
     lines = [
@@ -156,7 +160,7 @@ def commit_lines(row: dict[str, object], schema_changed: object) -> list[str]:
             for name in get_args(Measure)
             if name != "rows"
         ),
-        *([f"total rows {_number(row['total_rows'])}"] if "total_rows" in row else []),
+        *([f"{total_name} {_number(row['total_rows'])}"] if "total_rows" in row else []),
     ]
     lines += [name_line(noun, row[noun]) for noun in ("tags", "branches") if row[noun]]  # type: ignore[arg-type]  # a list of names
     lines += [f"schema {_number(row['schema_id'])} since this version"] if schema_changed else []

@@ -91,6 +91,8 @@ def heading_of(field: pa.Field) -> str:
     name = str(field.name)
     if not _is_metadata(field):
         return name
+    if own := field.metadata.get(b"heading"):
+        return str(own.decode())
     first, _, rest = name.partition("_")
     if first in _SIGNS and rest in _CHANGED:
         return f"{_SIGNS[first]} {rest}"

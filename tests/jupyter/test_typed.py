@@ -168,7 +168,7 @@ def test_the_card_of_an_opened_table_has_what_is_asked_first(shell):
         "newest version 15",
         "versions 15",
         "last commit append 2026-11-09 00:30:00.067Z",
-        "rows in files 75",
+        "rows 75",
         "files 7, 11.0 kB",
         "partition keys day",
         "next %snapshot log, %snapshot diff, %snapshot explore",

@@ -45,7 +45,7 @@ def test_the_timeline_of_a_sample_is_drawn(page):
     assert page.locator(".rangeslider-container").count() == 1
     names = page.locator(".legendtext").all_text_contents()
     kinds = ["+ append", "~ overwrite", "~ compact", "analyze"]
-    assert names == [*kinds, "? rows not counted", "total rows", "schema changed", "tags"]
+    assert names == [*kinds, "? rows not counted", "rows in files", "schema changed", "tags"]
 
 
 def test_text_is_gray_on_white_paper_so_that_it_reads_in_both_themes(page):

@@ -57,8 +57,11 @@ from snapshot_explorer.core.frames.schemas import (
     USAGE_OVER_TIME,
     UTC_MILLIS,
     VERIFIED,
+    concat_commits,
+    has_rows_in_files,
     no_rows,
     table_of,
+    with_rows_in_files,
 )
 
 __all__ = [
@@ -115,6 +118,9 @@ __all__ = [
     "USAGE_OVER_TIME",
     "UTC_MILLIS",
     "VERIFIED",
+    "concat_commits",
+    "has_rows_in_files",
     "no_rows",
     "table_of",
+    "with_rows_in_files",
 ]

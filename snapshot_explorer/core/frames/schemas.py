@@ -6,7 +6,7 @@ shortened in plain text where there is `whole`; where there is `prose`, it is se
 `value`, it is a value of the table's rows, which is not changed even if it is a URL with a secret.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
@@ -84,12 +84,18 @@ keeps the value above.
 
 Row counts are of files, less the rows that deletion vectors delete: a commit that deletes with vectors has
 `removed_rows`. If the writer did not record the number of these rows, or an Iceberg version has position deletes, the
-affected counts are null. Rows that readers merge by their primary key (Paimon), and rows that equality deletes remove
-(Iceberg), are counted. For Hudi, counts of rows that log files may change are null.
+affected counts are null. For Hudi, counts of rows that log files may change are null. Rows that readers merge by their
+primary key or join from several files (Paimon), and rows that equality deletes remove (Iceberg), are counted: the field
+of `total_rows` is ROWS_IN_FILES then, whose heading says so.
 
 `rows_inserted`, `rows_updated` and `rows_deleted` are of the rows of the table, not of its files: all three are known,
 or none is. An updated row is one that the statement wrote anew, with other values or the same. `rows_rewritten` counts
 rows that moved from removed to added files without a change; it may be null alone. See `formats.row_counts`."""
+
+ROWS_IN_FILES = COMMITS.field("total_rows").with_metadata(
+    {**COMMITS.field("total_rows").metadata, "heading": "rows in files"}
+)
+"""`total_rows` of COMMITS where readers may return other rows: they merge those with one key, for example."""
 
 MANIFESTS = pa.schema(
     [
@@ -714,10 +720,9 @@ LAKE_COMMITS = pa.schema(
         *(COMMITS.field(name) for name in ("version", "kind", "operation", "user")),
         *_COMMIT_COUNTS,
         *_ROW_COUNTS,
-        *(
-            COMMITS.field(name)
-            for name in ("rows_rewritten", "rows_source", "total_rows", "schema_id", "readable", "details")
-        ),
+        *(COMMITS.field(name) for name in ("rows_rewritten", "rows_source")),
+        ROWS_IN_FILES,
+        *(COMMITS.field(name) for name in ("schema_id", "readable", "details")),
     ]
 )
 
@@ -915,3 +920,19 @@ def table_of(schema: pa.Schema, columns: Mapping[str, object]) -> pa.Table:
 def no_rows(schema: pa.Schema) -> pa.Table:
     """Return a table without rows. `Schema.empty_table` would import pandas, which takes longer than opening."""
     return pa.Table.from_batches([], schema=schema)
+
+
+def with_rows_in_files(commits: pa.Table) -> pa.Table:
+    """Return COMMITS whose `total_rows` is ROWS_IN_FILES."""
+    return commits.set_column(commits.schema.get_field_index("total_rows"), ROWS_IN_FILES, commits["total_rows"])
+
+
+def has_rows_in_files(commits: pa.Table) -> bool:
+    """Return whether `total_rows` of COMMITS is ROWS_IN_FILES."""
+    return bool(ROWS_IN_FILES.equals(commits.schema.field("total_rows"), check_metadata=True))
+
+
+def concat_commits(parts: Sequence[pa.Table]) -> pa.Table:
+    """Return parts of COMMITS as one table; its `total_rows` is ROWS_IN_FILES if that of a part is."""
+    commits = pa.concat_tables([no_rows(COMMITS), *parts])
+    return with_rows_in_files(commits) if any(map(has_rows_in_files, parts)) else commits

@@ -164,7 +164,7 @@ class Paimon(TableFormat):
                 for begin in range(0, len(snapshots), _AT_ONCE)
             ],
         )
-        return with_tags(pa.concat_tables(parts), tags, are_all=are_all)
+        return with_tags(frames.concat_commits(parts), tags, are_all=are_all)
 
     def changes(self, versions: Sequence[int], *, changelog: bool = True) -> pa.Table:
         """Return the CHANGES frame: per version the files of its delta, then, with `changelog`, of its changelog.

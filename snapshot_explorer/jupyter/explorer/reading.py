@@ -171,7 +171,7 @@ def _extend_log(source: History, before: Log) -> tuple[pa.Table, tuple[str, ...]
     at = frames.COMMITS.get_field_index("readable")
     old = old.set_column(at, frames.COMMITS.field(at), pc.if_else(gone, "metadata", old["readable"]))
     notes = tuple(dict.fromkeys((*added.notes, *before.notes)))
-    return pa.concat_tables([fresh, old]).slice(0, MOST_COMMITS), notes
+    return frames.concat_commits([fresh, old]).slice(0, MOST_COMMITS), notes
 
 
 def read_table_size(table: Table) -> TableSize:

@@ -26,6 +26,7 @@ from snapshot_explorer.view.figures import (
     shades,
     version_axis,
 )
+from snapshot_explorer.view.grid import heading_of
 from snapshot_explorer.view.palette import GRAY, PURPLE, VERMILLION
 from snapshot_explorer.view.timeline.flags import bars_top, draw_flags
 from snapshot_explorer.view.timeline.marks import TimelineMarks, short_number, timeline_marks
@@ -368,12 +369,13 @@ def _hover(marks: TimelineMarks) -> go.Scatter:
     """Return invisible points with the tooltips of their commits."""
     import plotly.graph_objects as go
 
+    total_name = heading_of(marks.rows.schema.field("total_rows"))
     return go.Scatter(
         x=marks.x,
         y=marks.drawn_sides[0],
         mode="markers",
         marker={"opacity": 0, "color": GRAY},
-        hovertext=[commit_hover_text(row, schema) for row, schema in commit_records(marks)],
+        hovertext=[commit_hover_text(row, schema, total_name) for row, schema in commit_records(marks)],
         hoverinfo="text",
         name="commits",
         showlegend=False,

@@ -19,6 +19,7 @@ from snapshot_explorer.core.records import Measure
 from snapshot_explorer.history.anomaly_marks import with_marks
 from snapshot_explorer.view.commits import OTHER, STYLES, UNREADABLE
 from snapshot_explorer.view.figures import Style, numbers, numbers_with_gaps, version_positions
+from snapshot_explorer.view.grid import heading_of
 from snapshot_explorer.view.row_changes import CommitBars, commit_bars_of
 from snapshot_explorer.view.timeline.flags import FlagLayer, place_flags
 
@@ -146,7 +147,7 @@ class TimelineMarks:
             return self._total_of_sizes(self.sizes), f"total {self.y}"
         totals = self.rows["total_rows"]
         if self.y == "rows" and (self.bars.unknown.any() or not totals.null_count):
-            return numbers_with_gaps(totals), "total rows"
+            return numbers_with_gaps(totals), heading_of(self.rows.schema.field("total_rows"))
         net = np.cumsum(self.bars.up - self.bars.down)
         if not self.bars.unknown.any():
             return net, f"net {self.y} of these commits"

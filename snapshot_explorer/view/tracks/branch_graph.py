@@ -10,6 +10,7 @@ from snapshot_explorer.core.refs import MAIN
 from snapshot_explorer.core.text import pluralize
 from snapshot_explorer.history import History
 from snapshot_explorer.view.commits import commit_lines
+from snapshot_explorer.view.grid import heading_of
 from snapshot_explorer.view.tracks.tracks import Link, Mark, Span, Track, Tracks
 
 _MAX_BRANCHES = 20
@@ -34,6 +35,8 @@ class _Lane:
     """The versions that both have, with their numbers there."""
     rows: dict[int, dict[str, Any]] = field(default_factory=dict)
     """The commits that are drawn, by version."""
+    total_name: str = ""
+    """The name of the rows that their `total_rows` count."""
 
     @property
     def own_versions(self) -> list[int]:
@@ -124,8 +127,9 @@ def _read_commits(lanes: Sequence[_Lane], histories: Sequence[History], tags: Ma
     for index, (lane, own) in enumerate(zip(lanes, histories, strict=True)):
         versions = {*lane.own_versions[-most:], *(node[1] for node in needed if node is not None and node[0] == index)}
         # The frame has no secrets of URLs.
-        rows = own.commits_frame(sorted(versions, reverse=True)).to_arrow().to_pylist() if versions else []
-        lane.rows = {row["version"]: row for row in rows}
+        rows = own.commits_frame(sorted(versions, reverse=True)).to_arrow()
+        lane.rows = {row["version"]: row for row in rows.to_pylist()}
+        lane.total_name = heading_of(rows.schema.field("total_rows"))
     total, drawn = sum(len(lane.own_versions) for lane in lanes), sum(len(lane.rows) for lane in lanes)
     return [f"{drawn:,} of {total:,} commits: the newest, and those with tags or branches"] if drawn < total else []
 
@@ -191,6 +195,11 @@ def _mark(lane: _Lane, node: _Node, indices: Mapping[_Node, int], tips: Iterable
         place=indices[node],
         group=row["kind"],
         text=", ".join([*names[:_MAX_NAMES], *more, *tips]),
-        hover="\n".join([f"branch {lane.name}", *commit_lines(row | {"branches": None}, schema_changed=False)]),
+        hover="\n".join(
+            [
+                f"branch {lane.name}",
+                *commit_lines(row | {"branches": None}, schema_changed=False, total_name=lane.total_name),
+            ]
+        ),
         opens=opens,
     )

@@ -9,6 +9,7 @@ import pyarrow as pa
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.view.commits import commit_lines
 from snapshot_explorer.view.drawing import Drawing, Grid, Line
+from snapshot_explorer.view.grid import heading_of
 from snapshot_explorer.view.row_changes import with_row_changes
 from snapshot_explorer.view.tracks.svg import TracksPicture
 from snapshot_explorer.view.tracks.tracks import Mark, Track, Tracks
@@ -56,8 +57,9 @@ def _tracks(commits: pa.Table, lanes: Sequence[str]) -> tuple[Track, ...]:
     """Return a track of commits for each lane; marks grow with the rows that were inserted."""
     marks: dict[str, list[Mark]] = {lane: [] for lane in lanes}
     rows = commits.append_column("tags", pa.nulls(len(commits), pa.list_(pa.string()))).to_pylist()
+    total_name = heading_of(commits.schema.field("total_rows"))
     for row in rows:
-        lines = [row["table"], *commit_lines(row | {"branches": None}, schema_changed=False)]
+        lines = [row["table"], *commit_lines(row | {"branches": None}, schema_changed=False, total_name=total_name)]
         inserted = row["added_rows"] if row["rows_inserted"] is None else row["rows_inserted"]
         size = 8 + 2 * math.log10(1 + (inserted or 0))
         mark = Mark(place=row["committed_at"], group=row["kind"], hover="\n".join(lines), size=size)

@@ -408,7 +408,7 @@ def test_a_table_without_versions_says_so(memory_root):
 
     assert explorer.state.b == 1
     assert explorer.views["health"].error == ""
-    assert re.search("1 version \\(1\\) · 1 row in files · 1 file, [0-9]", head_of(explorer))
+    assert re.search("1 version \\(1\\) · 1 row · 1 file, [0-9]", head_of(explorer))
     explorer.close()
 
 

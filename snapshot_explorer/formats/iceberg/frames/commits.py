@@ -77,7 +77,9 @@ def commits_frame(
         "tags": _tags(versions, tags),
         "details": pa.array(list(map(json_text.dumps, raws)), pa.string()),
     }
-    return frames.table_of(frames.COMMITS, columns)
+    rows = frames.table_of(frames.COMMITS, columns)
+    has_equality = pc.any(pc.greater(recorded[_EQUALITY[-1]], 0)).as_py()
+    return frames.with_rows_in_files(rows) if has_equality else rows
 
 
 def _times(millis: Sequence[int]) -> pa.Array:

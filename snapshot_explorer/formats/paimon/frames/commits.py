@@ -159,16 +159,20 @@ def commits_frame(
         totals = [row.total for row in rows]
         for name, values in (("added", [row.added for row in rows]), ("removed", [row.removed for row in rows])):
             columns[f"{name}_rows"] = pc.if_else(pa.array(unknown), None, pa.array(values, pa.int64()))
+    is_partial = _writes_columns(snapshots, delta, first_new_rows)
     columns |= _logical_counts(
-        snapshots,
-        delta,
-        columns,
-        is_partial=_writes_columns(snapshots, delta, first_new_rows),
-        are_vectors_known=states is not None,
-        is_alone=is_alone,
+        snapshots, delta, columns, is_partial=is_partial, are_vectors_known=states is not None, is_alone=is_alone
     )
     columns |= recorded_columns(snapshots) | {"readable": list(readable), "total_rows": totals}
-    return frames.table_of(frames.COMMITS, columns)
+    rows = frames.table_of(frames.COMMITS, columns)
+    has_only_whole_rows = len(delta.commits) and is_alone and not first_new_rows and not _is_merged(delta).any()
+    return rows if has_only_whole_rows else frames.with_rows_in_files(rows)
+
+
+def _is_merged(changes: Changes) -> npt.NDArray[np.bool_]:
+    """Return for each changed file whether readers may merge its rows with others: it has a key, or may have one."""
+    is_plain_key = pc.fill_null(pc.starts_with(changes.entries.column("min_key"), _NO_FIELDS), fill_value=False)
+    return ~np.array(is_plain_key, np.bool_)
 
 
 def recorded_columns(snapshots: Sequence[PaimonSnapshot]) -> dict[str, object]:
@@ -254,8 +258,7 @@ def _logical_counts(
     Source: paimon docs, "Deletion Vectors", "First Row", "Data Evolution".
     """
     is_merged = np.zeros(len(snapshots), np.bool_)
-    is_plain_key = pc.fill_null(pc.starts_with(delta.entries.column("min_key"), _NO_FIELDS), fill_value=False)
-    is_merged[delta.commits[~np.array(is_plain_key, np.bool_) | is_partial]] = True
+    is_merged[delta.commits[_is_merged(delta) | is_partial]] = True
     kinds = np.array([snapshot.kind for snapshot in snapshots], np.object_)
     has_indexes = np.array([item.index_manifest is not None for item in snapshots], np.bool_)
     is_plain = is_alone & ~is_merged & (are_vectors_known | ~has_indexes)

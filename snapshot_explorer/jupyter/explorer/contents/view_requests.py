@@ -113,9 +113,14 @@ class SnapshotCache:
         return self._keep(("compare", a, b), lambda: self.table.compare(a, b))
 
     def health(self, version: int) -> Health:
-        """Return the health of a version."""
-        checked = id(history_of(self.table).cached.readability)
-        return self._keep(("health", version, checked), lambda: self.table.health(version, metadata_only=True))
+        """Return the health of a version, read again after files were looked for."""
+        checked = history_of(self.table).cached.readability
+
+        def read() -> tuple[pa.Table, Health]:
+            # What was found is kept with it, so that no later one has its address.
+            return checked, self.table.health(version, metadata_only=True)
+
+        return self._keep(("health", version, id(checked)), read)[1]
 
     def row_count(self, version: int) -> int:
         """Return the number of rows of a version; reads them if they are merged."""

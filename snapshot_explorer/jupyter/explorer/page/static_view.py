@@ -11,7 +11,6 @@ from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.value_text import truncate
 from snapshot_explorer.core.records import MAINTENANCE_KINDS, gaps_text
 from snapshot_explorer.core.text import format_size, list_names, pluralize
-from snapshot_explorer.history import history_of
 from snapshot_explorer.history.overview import total_rows_name
 from snapshot_explorer.jupyter.explorer.reading import Log, TableSize
 from snapshot_explorer.jupyter.explorer.state import ExplorerState
@@ -55,8 +54,8 @@ def head(table: Table, state: ExplorerState, log: Log | None, table_size: TableS
     lines += [gaps_text(gaps)] if gaps else []
     unread = len(state.versions) - len(state.commits)
     lines += [f"the newest {len(state.commits):,} are shown"] if unread > 0 else []
-    total = state.commit(last)["total_rows"].to_pylist()
-    of_what = total_rows_name(history_of(table).table_format).removeprefix("rows")
+    newest = state.commit(last)
+    total, of_what = newest["total_rows"].to_pylist(), total_rows_name(newest).removeprefix("rows")
     lines += [f"{pluralize(total[0], 'row')}{of_what}"] if total and total[0] is not None else []
     lines += (
         [f"{pluralize(table_size.files, 'file')}, {format_size(table_size.size_bytes)}"]
