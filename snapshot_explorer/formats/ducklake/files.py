@@ -29,14 +29,11 @@ from snapshot_explorer.core.old_libraries import installed_version, is_older
 from snapshot_explorer.formats.corrupt_files import named_in_errors
 from snapshot_explorer.formats.ducklake import features
 from snapshot_explorer.formats.ducklake.metadata.data_types import (
-    INTEGERS,
     NESTED,
-    TIMESTAMPS,
-    WIDE_INTEGERS,
     LakeField,
     arrow_type,
-    root_of,
     sql_type,
+    type_of,
     type_text,
     walk,
 )
@@ -53,13 +50,10 @@ from snapshot_explorer.storage import Storage
 if TYPE_CHECKING:
     import duckdb
 
-_INTEGERS = (pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64())
 _STRINGS = (pa.string(), pa.large_string(), pa.string_view())
 _INTERVAL_BYTES = 12
 _ZONED = re.compile(r"(\d\d):(\d\d):(\d\d)(?:\.(\d{1,6}))?([+-])(\d\d)(?::?(\d\d))?(?::?(\d\d))?")
 _DAY = 86_400_000_000
-_AS_TEXT = frozenset(("varchar", "json", "uuid", "int128", "uint128", "timetz"))
-"""Types whose text `conform_leaf` reads; DuckDB casts the text of the others."""
 _FIRST_NESTED_TEXT = "1.3"
 """The first release of DuckDB that casts text of nested values correctly."""
 _HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
@@ -81,7 +75,7 @@ def conform_leaf(values: pa.Array, field: LakeField) -> pa.Array:
         return values
     if pa.types.is_null(values.type) or field.type == "unknown":
         return pa.nulls(len(values), target)
-    is_readable, convert = _CONVERSIONS[root_of(field.type)]
+    is_readable, convert = _CONVERSIONS[type_of(field.type).family]
     if not is_readable(values.type, target):
         raise other_type(values, type_text(field))
     return convert(values, target)
@@ -98,7 +92,7 @@ def _is_narrower_decimal(stored: pa.DataType, target: pa.DataType) -> bool:
 
 
 def _is_wide_integer(stored: pa.DataType) -> bool:
-    is_whole = stored in _INTEGERS or (pa.types.is_decimal(stored) and not stored.scale)
+    is_whole = pa.types.is_integer(stored) or (pa.types.is_decimal(stored) and not stored.scale)
     return is_whole or stored in _STRINGS or pa.types.is_floating(stored)
 
 
@@ -161,22 +155,22 @@ def _cast(values: pa.Array, target: pa.DataType) -> pa.Array:
 _CONVERSIONS: Mapping[
     str, tuple[Callable[[pa.DataType, pa.DataType], bool], Callable[[pa.Array, pa.DataType], pa.Array]]
 ] = {
-    **dict.fromkeys(INTEGERS, (lambda stored, _: stored in _INTEGERS, _cast)),
-    **dict.fromkeys(WIDE_INTEGERS, (lambda stored, _: _is_wide_integer(stored), _wide_integers)),
-    **dict.fromkeys(("float32", "float64"), (lambda stored, target: stored in (pa.float32(), target), _cast)),
-    **dict.fromkeys(("varchar", "json"), (lambda stored, _: stored in TEXTS, _cast)),
-    **dict.fromkeys(("blob", "geometry"), (lambda stored, _: _is_bytes(stored), _cast)),
-    **dict.fromkeys(("time", "time_ns"), (lambda stored, _: pa.types.is_time(stored), _cast)),
-    **dict.fromkeys(TIMESTAMPS, (lambda stored, _: pa.types.is_timestamp(stored), _timestamps)),
     "boolean": (lambda stored, target: stored == target, _cast),
+    "bytes": (lambda stored, _: _is_bytes(stored), _cast),
     "date": (lambda stored, _: pa.types.is_date(stored), _cast),
     "decimal": (_is_narrower_decimal, _cast),
+    "float": (lambda stored, target: stored in (pa.float32(), target), _cast),
+    "integer": (lambda stored, _: pa.types.is_integer(stored), _cast),
     "interval": (lambda stored, _: stored == pa.binary(_INTERVAL_BYTES), _intervals),
-    "timetz": (lambda stored, _: stored in _STRINGS or pa.types.is_time(stored), _zoned_times),
+    "text": (lambda stored, _: stored in TEXTS, _cast),
+    "time": (lambda stored, _: pa.types.is_time(stored), _cast),
+    "timestamp": (lambda stored, _: pa.types.is_timestamp(stored), _timestamps),
     "uuid": (lambda stored, _: stored in _STRINGS or stored == pa.binary(uuids.WIDTH), _uuids),
     "variant": (lambda stored, _: pa.types.is_struct(stored), _variants),
+    "wide integer": (lambda stored, _: _is_wide_integer(stored), _wide_integers),
+    "zoned time": (lambda stored, _: stored in _STRINGS or pa.types.is_time(stored), _zoned_times),
 }
-"""Whether values of an Arrow type are read as a type of the table, by that type without parameters, and how."""
+"""Whether values of an Arrow type are read as a type of the table, by its family, and how."""
 
 
 @cache
@@ -195,8 +189,8 @@ def cast_texts(texts: pa.Array, field: LakeField) -> pa.Array:
     Raises:
         ValueError: A text is not of the type.
     """
-    if field.type in _AS_TEXT:
-        return texts
+    if type_of(field.type).sql == "VARCHAR":
+        return texts  # `conform_leaf` reads them
     if field.type in NESTED and is_older(installed_version("duckdb"), _FIRST_NESTED_TEXT):
         raise refusal(features.OLD_NESTED_TEXT, column=field.name, installed=installed_version("duckdb"))
     if any(item.type == "variant" for item in walk((field,))):

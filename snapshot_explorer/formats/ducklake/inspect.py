@@ -3,8 +3,6 @@
 Keys of encrypted files are never in them. SQL of views is shown, and never run.
 """
 
-from collections.abc import Sequence
-
 import pyarrow as pa
 
 from snapshot_explorer.core.records import Inspection
@@ -57,14 +55,12 @@ def inspect_version(name: str, metadata: DuckLakeMetadata, snapshot: int) -> pa.
         case "columns":
             return live_rows(metadata.rows["column"], snapshot).sort_by("column_order")
         case "inlined":
-            rows = [(table.name, int(live_mask(table.rows, snapshot).sum())) for table in metadata.inlined]
-            return _table(rows, pa.schema([("table", pa.string()), ("rows", pa.int64())]))
+            tables = metadata.inlined
+            counts = pa.array([live_mask(table.rows, snapshot).sum() for table in tables], pa.int64())
+            return pa.table({"table": pa.array([table.name for table in tables], pa.string()), "rows": counts})
         case "partitions":
             fields = metadata.partition_fields(metadata.partition_at(snapshot))
-            names = [(None if field is None else field.name, transform) for field, transform in fields]
-            return _table(names, pa.schema([("column", pa.string()), ("transform", pa.string())]))
+            names = [None if field is None else field.name for field, _ in fields]
+            transforms = pa.array([transform for _, transform in fields], pa.string())
+            return pa.table({"column": pa.array(names, pa.string()), "transform": transforms})
     raise unknown_inspection(name, INSPECTIONS)
-
-
-def _table(rows: Sequence[tuple[object, object]], schema: pa.Schema) -> pa.Table:
-    return pa.Table.from_pylist([dict(zip(schema.names, row, strict=True)) for row in rows], schema)

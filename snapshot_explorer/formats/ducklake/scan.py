@@ -47,7 +47,7 @@ from snapshot_explorer.formats.ducklake.metadata.data_types import (
     LakeField,
     arrow_field,
     arrow_type,
-    root_of,
+    type_of,
     type_text,
 )
 from snapshot_explorer.formats.ducklake.metadata.paths import absent_data_error, readable_paths
@@ -75,11 +75,6 @@ logger = logger_of(__name__)
 
 _SNAPSHOTS_INSIDE_SINCE = ("0.4-dev1", "0.4", "1.0")
 """The format versions in which delete files may contain the snapshot of each delete."""
-_WITHOUT_BOUNDS = frozenset(
-    ("int128", "uint128", "interval", "timetz", "time_ns", "uuid", "blob", "geometry", "variant", "unknown", *NESTED)
-)
-"""Types whose statistics are not compared: the catalog has none, or not in the order of the values."""
-_FLOATS = frozenset(("float32", "float64"))
 ROW_ID, SNAPSHOT = (
     LakeField(id=number, name=name, type="int64", nullable=True, initial_default=None)
     for number, name in ((2147483540, "_row_id"), (2147483539, "_snapshot_id"))
@@ -424,7 +419,7 @@ def _ends(rows: pa.Table, ids: pa.Array, field: LakeField) -> tuple[pa.Array, pa
         single_chunk(rows.column(name)).take(positions)
         for name in ("min_value", "max_value", "null_count", "contains_nan")
     )
-    if field.type in _FLOATS:  # NaN is in neither bound
+    if type_of(field.type).family == "float":  # NaN is in neither bound
         is_known = pc.fill_null(pc.invert(nan), False)  # noqa: FBT003 - the value of nulls
         lower, upper = (pc.if_else(is_known, values, pa.scalar(None, pa.string())) for values in (lower, upper))
     return _typed_texts(lower, field), _typed_texts(upper, field), nulls
@@ -432,7 +427,7 @@ def _ends(rows: pa.Table, ids: pa.Array, field: LakeField) -> tuple[pa.Array, pa
 
 def _typed_texts(texts: pa.Array, field: LakeField) -> pa.Array:
     """Return values of texts in the catalog in the type of a column; null for all if one is not of the type."""
-    if root_of(field.type) not in _WITHOUT_BOUNDS:
+    if type_of(field.type).has_bounds:
         try:
             return conform_leaf(cast_texts(texts, field), field)
         except (ValueError, pa.ArrowException, UnsupportedFeatureError):
@@ -446,7 +441,7 @@ def partition_bounds(metadata: DuckLakeMetadata, files: pa.Table, fields: Sequen
     columns = {}
     for field in fields:
         texts, is_known = _identity_values(metadata, files, field)
-        if field.type in _FLOATS or not is_known.true_count:
+        if type_of(field.type).family == "float" or not is_known.true_count:
             continue
         values = _typed_texts(texts, field)
         if values.null_count < len(values):

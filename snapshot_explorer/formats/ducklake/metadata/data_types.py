@@ -16,51 +16,69 @@ from snapshot_explorer.formats.ducklake import features
 from snapshot_explorer.formats.ducklake.metadata.schemas import damaged
 from snapshot_explorer.formats.features import refusal
 
-_TYPES: Mapping[str, tuple[pa.DataType, str]] = {
-    "boolean": (pa.bool_(), "BOOLEAN"),
-    "int8": (pa.int8(), "TINYINT"),
-    "int16": (pa.int16(), "SMALLINT"),
-    "int32": (pa.int32(), "INTEGER"),
-    "int64": (pa.int64(), "BIGINT"),
-    "int128": (pa.string(), "VARCHAR"),
-    "uint8": (pa.uint8(), "UTINYINT"),
-    "uint16": (pa.uint16(), "USMALLINT"),
-    "uint32": (pa.uint32(), "UINTEGER"),
-    "uint64": (pa.uint64(), "UBIGINT"),
-    "uint128": (pa.string(), "VARCHAR"),
-    "float32": (pa.float32(), "FLOAT"),
-    "float64": (pa.float64(), "DOUBLE"),
-    "varchar": (pa.string(), "VARCHAR"),
-    "json": (pa.string(), "VARCHAR"),
-    "uuid": (pa.string(), "VARCHAR"),
-    "blob": (pa.binary(), "BLOB"),
-    "geometry": (pa.binary(), "GEOMETRY"),
-    "date": (pa.date32(), "DATE"),
-    "time": (pa.time64("us"), "TIME"),
-    "timetz": (pa.time64("us"), "VARCHAR"),
-    "time_ns": (pa.time64("ns"), "TIME_NS"),
-    "timestamp": (pa.timestamp("us"), "TIMESTAMP"),
-    "timestamp_us": (pa.timestamp("us"), "TIMESTAMP"),
-    "timestamp_s": (pa.timestamp("us"), "TIMESTAMP"),
-    "timestamp_ms": (pa.timestamp("ms"), "TIMESTAMP_MS"),
-    "timestamp_ns": (pa.timestamp("ns"), "TIMESTAMP_NS"),
-    "timestamptz": (pa.timestamp("us", tz="UTC"), "TIMESTAMP WITH TIME ZONE"),
-    "interval": (pa.month_day_nano_interval(), "INTERVAL"),
-    "unknown": (pa.null(), "VARCHAR"),
-    "variant": (
+
+@dataclass(frozen=True, slots=True)
+class LakeType:
+    """A type of the catalog that is not nested."""
+
+    arrow: pa.DataType
+    """The Arrow type of its values."""
+    sql: str
+    """The type in DuckDB's SQL that is read as it."""
+    family: str
+    """The key of the conversion that reads its values, in `files`."""
+    has_bounds: bool = True
+    """Whether its statistics are compared: otherwise the catalog has none, or not in the order of the values."""
+
+
+_TYPES: Mapping[str, LakeType] = {
+    "boolean": LakeType(pa.bool_(), "BOOLEAN", "boolean"),
+    "int8": LakeType(pa.int8(), "TINYINT", "integer"),
+    "int16": LakeType(pa.int16(), "SMALLINT", "integer"),
+    "int32": LakeType(pa.int32(), "INTEGER", "integer"),
+    "int64": LakeType(pa.int64(), "BIGINT", "integer"),
+    "int128": LakeType(pa.string(), "VARCHAR", "wide integer", has_bounds=False),
+    "uint8": LakeType(pa.uint8(), "UTINYINT", "integer"),
+    "uint16": LakeType(pa.uint16(), "USMALLINT", "integer"),
+    "uint32": LakeType(pa.uint32(), "UINTEGER", "integer"),
+    "uint64": LakeType(pa.uint64(), "UBIGINT", "integer"),
+    "uint128": LakeType(pa.string(), "VARCHAR", "wide integer", has_bounds=False),
+    "float32": LakeType(pa.float32(), "FLOAT", "float"),
+    "float64": LakeType(pa.float64(), "DOUBLE", "float"),
+    "varchar": LakeType(pa.string(), "VARCHAR", "text"),
+    "json": LakeType(pa.string(), "VARCHAR", "text"),
+    "uuid": LakeType(pa.string(), "VARCHAR", "uuid", has_bounds=False),
+    "blob": LakeType(pa.binary(), "BLOB", "bytes", has_bounds=False),
+    "geometry": LakeType(pa.binary(), "GEOMETRY", "bytes", has_bounds=False),
+    "date": LakeType(pa.date32(), "DATE", "date"),
+    "time": LakeType(pa.time64("us"), "TIME", "time"),
+    "timetz": LakeType(pa.time64("us"), "VARCHAR", "zoned time", has_bounds=False),
+    "time_ns": LakeType(pa.time64("ns"), "TIME_NS", "time", has_bounds=False),
+    "timestamp": LakeType(pa.timestamp("us"), "TIMESTAMP", "timestamp"),
+    "timestamp_us": LakeType(pa.timestamp("us"), "TIMESTAMP", "timestamp"),
+    "timestamp_s": LakeType(pa.timestamp("us"), "TIMESTAMP", "timestamp"),
+    "timestamp_ms": LakeType(pa.timestamp("ms"), "TIMESTAMP_MS", "timestamp"),
+    "timestamp_ns": LakeType(pa.timestamp("ns"), "TIMESTAMP_NS", "timestamp"),
+    "timestamptz": LakeType(pa.timestamp("us", tz="UTC"), "TIMESTAMP WITH TIME ZONE", "timestamp"),
+    "interval": LakeType(pa.month_day_nano_interval(), "INTERVAL", "interval", has_bounds=False),
+    "unknown": LakeType(pa.null(), "VARCHAR", "unknown", has_bounds=False),
+    "variant": LakeType(
         pa.struct([pa.field("value", pa.binary()), pa.field("metadata", pa.binary(), metadata={"variant": "true"})]),
         "VARIANT",
+        "variant",
+        has_bounds=False,
     ),
 }
-"""The types of the catalog, each with the Arrow type of its values and the type in DuckDB's SQL that is read as it.
+"""The types of the catalog that are not nested, but for decimals.
 
 128-bit integers are text: decimals of Arrow and Spark have at most 38 digits, and they can have 39. Times with a zone
 are the time of day in UTC, which is what data files contain."""
+_NONE = LakeType(pa.null(), "", "", has_bounds=False)
+"""A nested type, or one that is not read."""
 NESTED = ("struct", "list", "map")
-INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
-WIDE_INTEGERS = ("int128", "uint128")
-TIMESTAMPS = ("timestamp", "timestamp_us", "timestamp_s", "timestamp_ms", "timestamp_ns", "timestamptz")
 _DECIMAL = re.compile(r"decimal\((\d+), ?(\d+)\)")
+_MAX_DIGITS = 38
+"""Of a decimal of DuckDB."""
 _GEOMETRY = re.compile(r"geometry(\(.*\))?", re.DOTALL)
 _MAX_DEPTH = 64
 """The maximum number of levels of nested columns."""
@@ -149,19 +167,18 @@ def type_text(field: LakeField) -> str:
     return field.type
 
 
-def decimal_of(dtype: str) -> tuple[int, int] | None:
-    """Return precision and scale of a decimal; None for another type."""
-    match = _DECIMAL.fullmatch(dtype)
-    if match is None or not 1 <= int(match[1]) <= 38 or int(match[2]) > int(match[1]):  # noqa: PLR2004 - DuckDB's most
-        return None
-    return int(match[1]), int(match[2])
-
-
-def root_of(dtype: str) -> str:
-    """Return a type without its parameters."""
+@cache
+def type_of(dtype: str) -> LakeType:
+    """Return a type by its name; `_NONE` if it is nested, or not read."""
     if _GEOMETRY.fullmatch(dtype):
-        return "geometry"
-    return "decimal" if decimal_of(dtype) else dtype
+        return _TYPES["geometry"]
+    decimal = _DECIMAL.fullmatch(dtype)
+    if decimal is None:
+        return _TYPES.get(dtype, _NONE)
+    precision, scale = int(decimal[1]), int(decimal[2])
+    if not 1 <= precision <= _MAX_DIGITS or scale > precision:
+        return _NONE
+    return LakeType(pa.decimal128(precision, scale), f"DECIMAL({precision},{scale})", "decimal")
 
 
 @cache
@@ -179,13 +196,10 @@ def arrow_type(field: LakeField) -> pa.DataType:
         case "map":
             key, value = field.children
             return pa.map_(arrow_type(key), arrow_type(value))
-    decimal = decimal_of(field.type)
-    if decimal is not None:
-        return pa.decimal128(*decimal)
-    known = _TYPES.get(root_of(field.type))
-    if known is None:
+    known = type_of(field.type)
+    if known is _NONE:
         raise refusal(features.UNKNOWN_TYPES, column=field.name, type=field.type)
-    return known[0]
+    return known.arrow
 
 
 def arrow_field(field: LakeField) -> pa.Field:
@@ -203,10 +217,7 @@ def sql_type(field: LakeField) -> str:
         case "map":
             return f"MAP({', '.join(sql_type(child) for child in field.children)})"
     arrow_type(field)  # refuses types that are not read
-    decimal = decimal_of(field.type)
-    if decimal is not None:
-        return f"DECIMAL({decimal[0]},{decimal[1]})"
-    return _TYPES[root_of(field.type)][1]
+    return type_of(field.type).sql
 
 
 def quoted(name: str) -> str:

@@ -30,7 +30,7 @@ from snapshot_explorer.core.old_libraries import installed_version, is_older
 from snapshot_explorer.core.resources import resource_error
 from snapshot_explorer.core.single_flight import SingleFlight
 from snapshot_explorer.formats.ducklake import features
-from snapshot_explorer.formats.ducklake.metadata.data_types import LakeField, quoted, root_of, sql_type
+from snapshot_explorer.formats.ducklake.metadata.data_types import LakeField, quoted, sql_type, type_of
 from snapshot_explorer.formats.ducklake.metadata.schemas import INLINED, OLD_NAMES, TABLES, check_values, damaged
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.storage import Storage
@@ -49,8 +49,6 @@ _SIDECARS = ("", ".wal", "-wal")
 """The files of a database, by what follows its name. The shared memory of SQLite is rebuilt from them."""
 _LARGE = frozenset(("file_column_stats",))
 """Tables that are read for one column of one table at a time: as a whole they may not fit."""
-_BYTES = frozenset(("blob", "geometry"))
-"""Types of which every database stores the bytes."""
 CONFINED: dict[str, Any] = dict.fromkeys(
     ("enable_external_access", "autoinstall_known_extensions", "autoload_known_extensions"), "false"
 )
@@ -200,7 +198,7 @@ class _DuckDBReader(CatalogReader):
         )
 
     def _inlined_value(self, name: str, stored: str, item: LakeField) -> tuple[str, pa.DataType]:  # noqa: ARG002 - of others
-        is_cast = root_of(item.type) not in ("variant", "geometry")
+        is_cast = type_of(item.type).sql not in ("VARIANT", "GEOMETRY")
         return f"CAST({name} AS {sql_type(item)})" if is_cast else name, pa.null()
 
 
@@ -223,7 +221,8 @@ class RowReader(CatalogReader):
 
     def _inlined_value(self, name: str, stored: str, item: LakeField) -> tuple[str, pa.DataType]:
         expression = name if stored == "bytea" else self.text.format(name)
-        return expression, pa.binary() if root_of(item.type) in _BYTES else pa.string()
+        # Every database stores bytes as they are.
+        return expression, pa.binary() if type_of(item.type).family == "bytes" else pa.string()
 
 
 def _array(values: Sequence[Any], dtype: pa.DataType) -> pa.Array:
