@@ -20,7 +20,7 @@ from snapshot_explorer.core import resources
 from snapshot_explorer.engines.duckdb_ast import children, find_column, to_sql
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     import duckdb
 
@@ -304,49 +304,26 @@ class ColumnBounds:
     """Whether it may contain NaN, which is greater than all other values and may be missing from bounds."""
 
 
-def might_match(expression: SkippingExpression, known: Mapping[str, ColumnBounds]) -> str:
-    """Return SQL that is true if the expression may be true for some row, and never null."""
+def might_match(expression: SkippingExpression, known: Mapping[str, ColumnBounds], *, result: bool = True) -> str:
+    """Return SQL that is true if the expression may have this result for some row, and never null."""
     match expression:
-        case And(parts):
-            return _join(parts, might_match, known, "AND")
-        case Or(parts):
-            return _join(parts, might_match, known, "OR")
+        case And(parts) | Or(parts):
+            # An AND is false, and an OR is true, if one part is.
+            word = "AND" if isinstance(expression, And) is result else "OR"
+            return "(" + f" {word} ".join(might_match(part, known, result=result) for part in parts) + ")"
         case Not(part):
-            return might_not_match(part, known)
+            return might_match(part, known, result=not result)
         case UnsupportedExpression():
             return "true"
-        case IsNull(column):
-            return known[column].has_null if column in known else "true"
-    return _comparison_sql(expression, known, passes=True)
-
-
-def might_not_match(expression: SkippingExpression, known: Mapping[str, ColumnBounds]) -> str:
-    """Return SQL that is true if the expression may be false for some row, and never null."""
-    match expression:
-        case And(parts):
-            return _join(parts, might_not_match, known, "OR")
-        case Or(parts):
-            return _join(parts, might_not_match, known, "AND")
-        case Not(part):
-            return might_match(part, known)
-        case UnsupportedExpression():
+        case IsNull(column) if column in known:
+            return known[column].has_null if result else known[column].has_value
+        case IsNull(_):
             return "true"
-        case IsNull(column):
-            return known[column].has_value if column in known else "true"
-    return _comparison_sql(expression, known, passes=False)
-
-
-def _join(
-    parts: Sequence[SkippingExpression],
-    to_condition: Callable[[SkippingExpression, Mapping[str, ColumnBounds]], str],
-    known: Mapping[str, ColumnBounds],
-    word: str,
-) -> str:
-    return "(" + f" {word} ".join(to_condition(part, known) for part in parts) + ")"
+    return _comparison_sql(expression, known, result=result)
 
 
 def _comparison_sql(
-    expression: Inequality | Between | StartsWith | IsTrue, known: Mapping[str, ColumnBounds], *, passes: bool
+    expression: Inequality | Between | StartsWith | IsTrue, known: Mapping[str, ColumnBounds], *, result: bool
 ) -> str:
     """Return SQL for a comparison, which is neither true nor false for a null."""
     column = known.get(expression.column)
@@ -354,7 +331,7 @@ def _comparison_sql(
         return "true"
     if column.lower is None or column.upper is None:
         return column.has_value
-    compared = _match_sql(expression, column) if passes else _no_match_sql(expression, column)
+    compared = _match_sql(expression, column) if result else _no_match_sql(expression, column)
     return f"({column.has_value} AND coalesce({compared}, true))"
 
 
