@@ -19,7 +19,7 @@ from snapshot_explorer.core.text import pluralize
 from snapshot_explorer.history import history_of
 from snapshot_explorer.lake import discovery, open_lake
 from snapshot_explorer.table import card_of, read_overview
-from snapshot_explorer.table.queries import QueryReading, to_arrow
+from snapshot_explorer.table.queries import QueryReading, to_arrow, with_limit
 from snapshot_explorer.view.timeline.commit_bars import commit_bars_png
 
 _FEW = 4
@@ -312,7 +312,7 @@ def sql(request: ToolRequest) -> Answer:
         advice = "Add a condition on a partition or on a column with statistics."
         request.access.check_bytes(sum(item["size_bytes"] for item in read), advice)
 
-    rows = to_arrow(_limited(query, most + 1), tables, before=check)
+    rows = to_arrow(with_limit(query, most + 1), tables, before=check)
     is_cut = len(rows) > most
     opened = {name: Hint("open_table", {"path": table.path}) for name, table in tables.items()}
     return Answer(
@@ -325,14 +325,6 @@ def sql(request: ToolRequest) -> Answer:
         read={"tables": read},
         not_checked=["Rows beyond the limit were not computed: their number is unknown."] if is_cut else [],
     )
-
-
-def _limited(query: str, limit: int) -> str:
-    """Return a query with at most so many rows; DESCRIBE and EXPLAIN, which return few, as they are."""
-    words = query.replace("(", " ").split(maxsplit=1)
-    if not words or words[0].upper() not in ("SELECT", "WITH", "FROM", "VALUES", "TABLE"):
-        return query
-    return f"select * from (\n{query.rstrip().rstrip(';')}\n) limit {limit}"  # noqa: S608 - it is a query of the caller
 
 
 def health(request: ToolRequest) -> Answer:

@@ -155,6 +155,14 @@ def test_a_query_is_cut_in_its_own_order(agent):
     assert [row["order_id"] for row in answer["rows"]] == [rows[0]["last"], rows[0]["last"] - 1]
 
 
+def test_a_comment_behind_a_query_is_no_error(agent):
+    query = "select order_id from o; -- of the newest version"
+
+    answer = agent("sql", limits=CallLimits(rows=2, resource_rows=2), query=query, tables={"o": "{lake}/orders"})
+
+    assert answer["answer"] == "More than 2 rows."
+
+
 @pytest.mark.parametrize(
     ("name", "arguments"),
     [

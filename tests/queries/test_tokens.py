@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from snapshot_explorer.errors import InvalidArgumentError
-from tests.inner.table import tokens
+from tests.inner.table import tokens, with_limit
 from tests.support.old_libraries import since_duckdb
 
 PIECES = st.sampled_from(
@@ -74,3 +74,20 @@ def test_what_is_never_closed_is_reported_with_its_place(text, message):
         tokens(text)
 
     assert str(raised.value).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("query", "limited"),
+    [
+        ("select 1", "select 1"),
+        ("-- which?\nselect 1 -- this", "-- which?\nselect 1"),
+        ("/* with */ with t as (select 1) from t ; -- end\n", "/* with */ with t as (select 1) from t"),
+        ("(select 1) union (select 2);", "(select 1) union (select 2)"),
+        ("describe o;", None),
+        ("-- nothing", None),
+    ],
+)
+def test_a_query_is_limited_whatever_stands_around_it(query, limited):
+    expected = query if limited is None else f"select * from (\n{limited}\n) limit 3"
+
+    assert with_limit(query, 3) == expected

@@ -69,7 +69,7 @@ if TYPE_CHECKING:
     from snapshot_explorer.table.queries.tokens import Token
     from snapshot_explorer.table.snapshot import Snapshot
 
-__all__ = ["ENGINES", "Before", "Engine", "QueryReading", "VersionedTable", "check", "sql", "to_arrow"]
+__all__ = ["ENGINES", "Before", "Engine", "QueryReading", "VersionedTable", "check", "sql", "to_arrow", "with_limit"]
 
 Engine = Literal["duckdb", "spark"]
 ENGINES: tuple[Engine, ...] = get_args(Engine)
@@ -107,6 +107,8 @@ class QueryReading:
 
 _DESCRIBING = ("DESC", "DESCRIBE", "SUMMARIZE")
 """The first words of queries whose first column contains the names of columns."""
+_WITH_ROWS = ("SELECT", "WITH", "FROM", "VALUES", "TABLE")
+"""The first words of queries that can be in parentheses."""
 _UNKNOWN_COLUMN = re.compile(
     r'column "([^"]+)" not found|column named "([^"]+)"|Column "([^"]+)" in \w+ list|'
     r"parameter with name (?:`[^`]+`\.)*`([^`]+)`"
@@ -157,6 +159,16 @@ def sql(
 def check(query: str, tables: Mapping[str, VersionedTable]) -> None:
     """Find the tables and versions of a query, by `VersionedTable.at`. Reads no rows. Errors as for `sql`."""
     _Query.of(query, tables)
+
+
+def with_limit(query: str, limit: int) -> str:
+    """Return a query with at most so many rows; DESCRIBE and EXPLAIN, which return few, as they are."""
+    parts = [token for token in tokens(query) if token.kind not in ("space", "comment")]
+    while parts and parts[-1].text == ";":
+        parts.pop()
+    if next((token.keyword for token in parts if token.text != "("), "") not in _WITH_ROWS:
+        return query
+    return f"select * from (\n{query[: parts[-1].end]}\n) limit {limit}"  # noqa: S608 - it is a query of the caller
 
 
 def to_arrow(query: str, tables: Mapping[str, VersionedTable], *, before: Before | None = None) -> pa.Table:
