@@ -154,13 +154,13 @@ class Split:
     """Whether any parquet or ORC reader may read the files: no merge, no deletion vector."""
     partition: Mapping[str, str | None]
     """Partition column to value as text; null is the null partition."""
-    bucket: int | None
-    """The bucket, where the format has buckets."""
     rows: int | None
     """Rows in the files, before merges and deletes; None if the metadata does not contain it."""
     size_bytes: int
     detail: SplitDetail
     """The format's own record for reading it."""
+    bucket: int | None = None
+    """The bucket, where the format has buckets."""
     live_rows: int | None = None
     """Rows after deletions, from metadata; None if they must be read. In a raw split all rows count."""
     delete_files: tuple[str, ...] = ()

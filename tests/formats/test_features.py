@@ -245,7 +245,7 @@ class NoDetail:
 def test_partitions_beside_hidden_ones_are_refused():
     empty = ReadPlan(splits=(), skipped=SKIPPED.empty_table)
     taken = ClaimedPartitions(keys=frozenset(), hidden=frozenset({"[]"}), texts=frozenset())
-    split = Split(files=("a",), raw=True, partition={}, bucket=None, rows=1, size_bytes=1, detail=NoDetail())
+    split = Split(files=("a",), raw=True, partition={}, rows=1, size_bytes=1, detail=NoDetail())
 
     with pytest.raises(UnsupportedFeatureError, match="all files of a partition wait for a compaction"):
         combine_plans(empty, replace(empty, splits=(split,)), taken, 1, FallbackLink(branch="b", is_first=False))

@@ -514,7 +514,7 @@ def test_a_format_reads_a_split_after_both_were_pickled():
 
 
 def part(size, files=1):
-    return Split(files=("f",) * files, raw=True, partition={}, bucket=None, rows=None, size_bytes=size, detail=None)
+    return Split(files=("f",) * files, raw=True, partition={}, rows=None, size_bytes=size, detail=None)
 
 
 def test_splits_are_packed_by_size_and_cut_where_cores_would_idle():

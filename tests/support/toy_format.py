@@ -97,7 +97,6 @@ class ToyVersion(TableVersion):
             files=(file["path"],),
             raw=True,
             partition={},
-            bucket=None,
             rows=file["rows"],
             size_bytes=file["size_bytes"],
             detail=ToyFile(identity=file["path"]),

@@ -64,7 +64,6 @@ class GivenRows(TableVersion):
             files=(),
             raw=False,
             partition={},
-            bucket=None,
             rows=part.rows,
             live_rows=part.rows,
             size_bytes=size,
@@ -98,7 +97,7 @@ class SparkRows(TableVersion):
 
     def plan(self, predicate: Predicate | None = None) -> ReadPlan:
         everything = Slice(start=0, rows=None)
-        split = Split(files=(), raw=False, partition={}, bucket=None, rows=None, size_bytes=0, detail=everything)
+        split = Split(files=(), raw=False, partition={}, rows=None, size_bytes=0, detail=everything)
         return ReadPlan(splits=(split,), skipped=frames.SKIPPED.empty_table)
 
     def read(

@@ -136,7 +136,6 @@ class PlainFiles(TableVersion):
             files=(file.path,),
             raw=False,
             partition=file.partition,
-            bucket=None,
             rows=None,
             size_bytes=file.size_bytes or 0,
             detail=file,

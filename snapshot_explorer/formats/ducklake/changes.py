@@ -67,7 +67,6 @@ def splits_between(log: DuckLakeLog, metadata: DuckLakeMetadata, first: int, las
                 files=tuple(dict.fromkeys(path for part in parts for path in part.files)),
                 raw=False,
                 partition={},
-                bucket=None,
                 rows=None,
                 size_bytes=sum(part.size_bytes for part in parts),
                 detail=DuckLakeEvents(sides=sides, fields=fields, version=version, committed_at=time),

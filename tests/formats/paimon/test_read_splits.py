@@ -378,7 +378,7 @@ def test_sequence_numbers_of_rows_count_where_those_of_the_files_overlap(a, b, m
 
 
 def test_a_split_of_another_format_is_not_read():
-    foreign = Split(files=(), raw=True, partition={}, bucket=None, rows=0, size_bytes=0, detail=None)
+    foreign = Split(files=(), raw=True, partition={}, rows=0, size_bytes=0, detail=None)
 
     with pytest.raises(InvalidArgumentError, match="not from a Paimon table"):
         list(read.read(Files({}), foreign, []))

@@ -198,7 +198,6 @@ def file_splits(
                     files=tuple(file.path for file in packed),
                     raw=is_raw,
                     partition=partitions.texts[number],
-                    bucket=None,
                     rows=_sum([file.rows for file in packed]),
                     size_bytes=sum(file.size_bytes or 0 for file in packed),
                     live_rows=_sum([_live_row_count(file) for file in packed]),

@@ -186,7 +186,6 @@ class _Difference:
             files=tuple(dict.fromkeys((*(file.path for file in change_files), *paths))),
             raw=False,
             partition=splits[0].partition if splits else {},
-            bucket=None,
             rows=None,
             size_bytes=sum(file.size_bytes for file in change_files) or sum(split.size_bytes for split in splits),
             detail=ChangedSlices(

@@ -218,7 +218,6 @@ def _split(source: VersionFiles, partition: _Partition, bases: Sequence[BaseFile
         files=tuple(file.path for file in files),
         raw=not logs and source.has_one_type_per_column,
         partition=partition.texts,
-        bucket=None,
         rows=rows,
         size_bytes=sum(file.size_bytes or 0 for file in files),
         live_rows=None if logs else rows,

@@ -306,7 +306,6 @@ def _splits(
             files=(location,),
             raw=is_whole and file_format in raw_formats and not constants[key],
             partition=partitions.texts[partitions.starts[spec_id] + partition],
-            bucket=None,
             rows=rows,
             size_bytes=size_bytes,
             live_rows=_live_row_count(rows, deletes),
