@@ -433,6 +433,9 @@ def test_without_a_key_a_column_that_is_unique_is_suggested(orders, tmp_path):
 
     assert found.suggested_key == "id"
     assert f"table.diff_rows({a}, {b}, key=['id'])" in str(found)
+    some = orders.diff_rows(a, b, columns=["id", "name"], where="id > 0")
+    same = f"""table.diff_rows({a}, {b}, key=['id'], columns=['id', 'name'], where='id > 0')"""
+    assert same in " ".join(str(some).split())
     assert orders.diff_rows(a, b, key="id").suggested_key is None
     assert "next" not in str(orders.diff_rows(a, b, key="id"))
 

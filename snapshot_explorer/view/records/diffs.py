@@ -85,11 +85,14 @@ def comparison_facts(diff: RowDiff) -> Line:
 
 
 def _with_key(diff: RowDiff) -> Hint | None:
-    """Return the call that compares with the suggested key; None without one, or between two histories."""
-    name, (a, b) = diff.suggested_key, (diff.plan.a, diff.plan.b)
-    if name is None or any(side.branch or side.table for side in (a, b)):
+    """Return the same call with the suggested key; None without one, or between two histories."""
+    plan, name = diff.plan, diff.suggested_key
+    if name is None or any(side.branch or side.table for side in (plan.a, plan.b)):
         return None
-    return Hint("table.diff_rows", {"a": a.number, "b": b.number, "key": [name]})
+    are_selected = len(plan.columns) < len(plan.b.version.arrow_schema)
+    chosen = {"columns": [*plan.columns] if are_selected else None, "where": plan.where}
+    given = {argument: value for argument, value in chosen.items() if value is not None}
+    return Hint("table.diff_rows", {"a": plan.a.number, "b": plan.b.number, "key": [name], **given})
 
 
 def _grid(diff: RowDiff) -> Grid:
