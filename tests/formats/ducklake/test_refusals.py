@@ -149,6 +149,8 @@ def test_a_data_path_of_a_server_needs_a_place():
         ("UPDATE ducklake_data_file SET path = NULL WHERE data_file_id = 1", "row without path in ducklake_data_file"),
         ("UPDATE ducklake_column SET column_type = NULL", "row without column_type in ducklake_column"),
         ("UPDATE ducklake_snapshot SET snapshot_id = 'x'", "value of another type in ducklake_snapshot"),
+        ("UPDATE ducklake_data_file SET record_count = 1.5", "value of another type in ducklake_data_file: 1.5 is not"),
+        ("UPDATE ducklake_column SET nulls_allowed = 'false'", "'false' is neither 0 nor 1"),
         ("UPDATE ducklake_data_file SET file_size_bytes = 3", "bytes, but the catalog records 3"),
     ],
 )

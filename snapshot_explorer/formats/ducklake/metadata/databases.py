@@ -229,14 +229,26 @@ def _array(values: Sequence[Any], dtype: pa.DataType) -> pa.Array:
     """Return values of a driver: booleans of SQLite are numbers, texts of PostgreSQL bytes, some numbers texts."""
     convert: Any = None
     if pa.types.is_boolean(dtype):
-        convert = bool
+        convert = _boolean
     elif pa.types.is_timestamp(dtype):  # text of SQLite ends in an offset without minutes, such as +00
         convert = lambda value: value if isinstance(value, datetime) else datetime.fromisoformat(str(value))  # noqa: E731
     elif pa.types.is_string(dtype):
         convert = lambda value: value.decode() if isinstance(value, bytes) else str(value)  # noqa: E731
     elif pa.types.is_integer(dtype):
-        convert = int
+        convert = _integer
     return pa.array(values if convert is None else [None if v is None else convert(v) for v in values], dtype)
+
+
+def _boolean(value: object) -> bool:
+    if value not in (0, 1):
+        raise ValueError(f"{value!r} is neither 0 nor 1")
+    return bool(value)
+
+
+def _integer(value: float | str | bytes) -> int:
+    if isinstance(value, float) and not value.is_integer():
+        raise ValueError(f"{value!r} is not a whole number")
+    return int(value)
 
 
 class _SharedReader:
