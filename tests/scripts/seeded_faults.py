@@ -388,8 +388,8 @@ FAULTS = (
     Fault(
         "a file that may have a null is skipped for IS NULL",
         "engines/data_skipping.py",
-        """return known[column].has_null if column in known else "true\"""",
-        """return known[column].has_value if column in known else "true\"""",
+        "return known[column].has_null if result else",
+        "return known[column].has_value if result else",
         "engines/test_pruning.py",
     ),
     Fault(

@@ -4,6 +4,8 @@ import json
 import re
 import shutil
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
@@ -229,6 +231,21 @@ def test_a_lake_opens_its_catalog_once_for_all_tables(tmp_path, monkeypatch):
     }
     Path(path).unlink()
     assert all("does not exist" in row["problem"] for row in lake.overview().to_dict())
+
+
+def test_no_progress_bar_of_duckdb_is_drawn():
+    """DuckDB draws one for long queries where the main module has no file, as in a notebook."""
+    asked = "SELECT current_setting('enable_progress_bar')"
+    call = f"""
+from snapshot_explorer import open_table
+from tests.inner.ducklake import databases
+def asked(reader, *others): print(reader._connection.execute({asked!r}).fetchall())
+databases.CatalogReader.read = asked
+open_table({str(SHOP)!r}, table="orders")
+"""
+    done = subprocess.run([sys.executable, "-c", call], check=False, capture_output=True, text=True, timeout=100)
+
+    assert done.stdout.splitlines()[0] == "[(False,)]"
 
 
 def test_metadata_tables_have_the_rows_of_the_catalog():

@@ -416,7 +416,11 @@ def _open_duckdb(address: Path, shown: str, size_bytes: int, limits: Limits) -> 
         "memory_limit": f"{limits.most_whole_bytes() >> 20}MiB",
     }
     errors = partial(_duckdb_errors, shown, size_bytes, limits)
-    with errors(), closing(duckdb.connect(str(address), read_only=True, config=configuration)) as connection:
+    with (
+        errors(),
+        closing(duckdb.connect(str(address), read_only=True, config=configuration)) as database,
+        closing(database.cursor()) as connection,  # which, unlike the first connection, draws no progress bar
+    ):
         connection.execute("BEGIN TRANSACTION READ ONLY")
         listed = connection.execute(_DUCKDB_COLUMNS).fetchall()
         yield _DuckDBReader(connection, listed, shown, size_bytes, limits, errors)
