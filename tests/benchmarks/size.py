@@ -1,14 +1,18 @@
 """Measure plans and listings of very large tables: seconds and peak memory of ours and of the peers, in turns.
 
-    python tests/benchmarks/size.py [delta] [iceberg] [paimon] [--entries 100000 ...] [--peers PYTHON ...] [--rounds 2]
+    python tests/benchmarks/size.py [delta] [iceberg] [paimon] [hudi] [ducklake] [--entries 100000 ...]
+        [--peers PYTHON ...] [--rounds 2]
     python tests/benchmarks/size.py [...] --growth
 
 The tables are metadata only: a Delta table with a classic checkpoint of so many files with statistics in 16 parts and
-100 commits after it, an Iceberg table of manifests with 2,000 entries each, and an append-only Paimon table, without a
-peer, of manifests with 20,000 entries and a commit that removes a thousandth of the files. They are written once per
-size, from fixed numbers, into a folder of the system's temporary folder. Every measurement has a process of its own;
-the import is not timed, and the peak is that of the whole process. `--growth` measures only plans with a condition, of
-10,000 to 5,000,000 files: how time and memory grow. Asserts nothing.
+100 commits after it, and an Iceberg table of manifests with 2,000 entries each. Without a peer: an append-only Paimon
+table of manifests with 20,000 entries and a commit that removes a thousandth of the files; a Hudi table of 100 commits
+and 100 partitions, and commits that rewrite a few files; a DuckLake catalog in a DuckDB file with 100 snapshots, the
+statistics of three columns, and deletes of a thousandth of the files. They are written once per size, from fixed
+numbers, into a folder of the system's temporary folder. Every measurement has a process of its own; the import is not
+timed, and the peak is that of the whole process. The condition selects one file, of Hudi, whose metadata has only
+partitions, one partition. `--growth` measures only plans with a condition, of 10,000 to 5,000,000 files: how time and
+memory grow. Asserts nothing.
 """
 
 # ruff: noqa: T201 - it prints what it measured
@@ -40,6 +44,7 @@ from tests.benchmarks.paimon_history import Metadata, write_manifest
 from tests.benchmarks.paimon_manifests import binary_row
 from tests.benchmarks.paimon_manifests import entry as paimon_entry
 from tests.benchmarks.report import record
+from tests.benchmarks.scale_tables import hudi_files
 from tests.support.iceberg.table_builder import ADDED, entry
 
 if TYPE_CHECKING:
@@ -51,7 +56,9 @@ FEW = 200
 SIZES = (10_000, 100_000, 1_000_000, 5_000_000)
 ROWS = 1_000
 """Rows of a file, whose ids follow each other."""
+CATALOG = "lake.ducklake"
 _OPEN = "import snapshot_explorer as sx; open_it = lambda: sx.open_table(path).at('latest')"
+_OPEN_CATALOG = _OPEN.replace("(path)", f"(path + '/{CATALOG}')")
 _DELTALAKE = "import deltalake; open_it = lambda: deltalake.DeltaTable(path)"
 _PYICEBERG = (
     "from pyiceberg.table import StaticTable; "
@@ -63,6 +70,8 @@ WORKS = {
     "plan with id = ...": "open_it().plan(f'id = {key}')",
 }
 """What ours does, by its name."""
+_OF_HUDI = {"plan with day = ...": "open_it().plan(\"day = '2026-02-03'\")"}
+"""In place of the last: the metadata of Hudi that is read has no statistics."""
 PEERS = {
     "delta": (
         "deltalake",
@@ -76,6 +85,35 @@ PEERS = {
     ),
 }
 """By format the peer, how it opens a table, and how it does each of the works."""
+DUCKLAKE = """
+create table ducklake_metadata as from (values ('version', '1.0', null::varchar, null::bigint),
+    ('data_path', 'data/', null, null), ('encrypted', 'false', null, null)) t(key, value, scope, scope_id);
+create table ducklake_snapshot as select i as snapshot_id, timestamptz '2026-01-01 00:00:00+00' + to_minutes(i)
+    as snapshot_time, 1 as schema_version, 2 as next_catalog_id, i * {entries} // {snapshots} as next_file_id
+    from range({snapshots} + 1) t(i);
+create table ducklake_snapshot_changes as select snapshot_id, if(snapshot_id < {snapshots}, 'inserted_into_table:1',
+    'deleted_from_table:1') as changes_made from ducklake_snapshot where snapshot_id > 0;
+create table ducklake_schema as select 0 as schema_id, 0 as begin_snapshot, null::bigint as end_snapshot,
+    'main' as schema_name, 'main/' as path, true as path_is_relative;
+create table ducklake_table as select 1 as table_id, 'uuid-of-rows' as table_uuid, 1 as begin_snapshot,
+    null::bigint as end_snapshot, 0 as schema_id, 'rows' as table_name, 'rows/' as path, true as path_is_relative;
+create table ducklake_column as select c as column_id, 1 as begin_snapshot, null::bigint as end_snapshot,
+    1 as table_id, c as column_order, ['id', 'name', 'day'][c] as column_name,
+    ['int64', 'varchar', 'date'][c] as column_type, true as nulls_allowed from range(1, 4) t(c);
+create table ducklake_data_file as select i as data_file_id, 1 as table_id,
+    1 + i * ({snapshots} - 1) // {entries} as begin_snapshot, null::bigint as end_snapshot,
+    'ducklake-' || md5(i::varchar) || '.parquet' as path, true as path_is_relative, 'parquet' as file_format,
+    {rows} as record_count, 1000000 + i as file_size_bytes, i * {rows} as row_id_start from range({entries}) t(i);
+create table ducklake_delete_file as select {entries} + i as delete_file_id, 1 as table_id,
+    {snapshots} as begin_snapshot, null::bigint as end_snapshot, i as data_file_id,
+    'delete-' || i || '.parquet' as path, true as path_is_relative, 'parquet' as format, 10 as delete_count,
+    1000 as file_size_bytes from range(0, {entries}, 1000) t(i);
+create table ducklake_file_column_stats as select i as data_file_id, 1 as table_id, c as column_id, 0 as null_count,
+    [(i * {rows})::varchar, printf('name-%012d', i), (date '2026-01-01' + (i % 100)::int)::varchar][c] as min_value,
+    [(i * {rows} + {rows} - 1)::varchar, printf('name-%012d', i + 1), (date '2026-01-01' + (i % 100)::int)::varchar][c]
+    as max_value, false as contains_nan from range({entries}) t(i), range(1, 4) u(c);
+"""
+"""The statements that write a DuckLake catalog, with the columns that have values."""
 RUN = """
 import logging, resource, sys, time
 logging.disable(logging.WARNING)
@@ -198,7 +236,21 @@ def _paimon_entry(number: int) -> dict[str, Any]:
     return result | place | {"_FILE": result["_FILE"] | file | {"_VALUE_STATS": stats}}
 
 
-WRITERS = {"delta": write_delta, "iceberg": write_iceberg, "paimon": write_paimon}
+def write_ducklake(folder: Path, entries: int) -> None:
+    import duckdb
+
+    folder.mkdir(parents=True)
+    with duckdb.connect(str(folder / CATALOG)) as connection:
+        connection.execute(DUCKLAKE.format(entries=entries, snapshots=COMMITS, rows=ROWS))
+
+
+WRITERS = {
+    "delta": write_delta,
+    "iceberg": write_iceberg,
+    "paimon": write_paimon,
+    "hudi": hudi_files,
+    "ducklake": write_ducklake,
+}
 
 
 def made(table_format: str, entries: int) -> Path:
@@ -231,17 +283,26 @@ def run(python: str, opening: str, work: str, *, paths: Sequence[Path], key: int
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     if done.returncode:
         raise SystemExit(f"{work}: {done.stderr.strip()[-1000:]}")
-    clock, processor, peak = done.stdout.split()
+    clock, processor, peak = done.stdout.splitlines()[-1].split()  # DuckDB may draw a progress bar before
     return Cost(clock=float(clock), processor=float(processor), peak=int(peak))
+
+
+def works(table_format: str) -> dict[str, str]:
+    return dict([*WORKS.items()][:-1]) | _OF_HUDI if table_format == "hudi" else WORKS
+
+
+def run_own(table_format: str, work: str, paths: Sequence[Path], key: int) -> Cost:
+    opening = _OPEN_CATALOG if table_format == "ducklake" else _OPEN
+    return run(sys.executable, opening, work, paths=paths, key=key)
 
 
 def measure(table_format: str, entries: int, python: str | None, rounds: int) -> None:
     paths, key = (made(table_format, FEW), made(table_format, entries)), entries * ROWS // 3
     peer, peer_opening, peer_works = PEERS.get(table_format, ("peer", "", tuple(WORKS)))
-    for (name, work), peer_work in zip(WORKS.items(), peer_works, strict=True):
+    for (name, work), peer_work in zip(works(table_format).items(), peer_works, strict=True):
         own, other = [], []
         for _ in range(rounds):
-            own.append(run(sys.executable, _OPEN, work, paths=paths, key=key))
+            own.append(run_own(table_format, work, paths, key))
             if python is not None:
                 other.append(run(python, peer_opening, peer_work, paths=paths, key=key))
         title = f"{table_format.capitalize()}, {entries:,} files: {name}"
@@ -253,14 +314,14 @@ def measure(table_format: str, entries: int, python: str | None, rounds: int) ->
 
 def measure_growth(table_format: str) -> None:
     """Measure plans with a condition that leaves one file, of tables of several sizes."""
-    work = "plan with id = ..."
+    name, work = list(works(table_format).items())[-1]
     points = []
     for entries in SIZES:
         paths = (made(table_format, FEW), made(table_format, entries))
-        cost = run(sys.executable, _OPEN, WORKS[work], paths=paths, key=entries * ROWS // 3)
-        print(f"{table_format.capitalize()}, {entries:,} files: {work} {cost}", flush=True)
+        cost = run_own(table_format, work, paths, key=entries * ROWS // 3)
+        print(f"{table_format.capitalize()}, {entries:,} files: {name} {cost}", flush=True)
         points.append({"files": entries, "seconds": cost.processor, "mib": cost.peak})
-    title = f"{table_format.capitalize()}, {SIZES[0]:,} to {SIZES[-1]:,} files: {work}"
+    title = f"{table_format.capitalize()}, {SIZES[0]:,} to {SIZES[-1]:,} files: {name}"
     record(title, points[-1]["seconds"], processor=True, growth=points)
 
 
