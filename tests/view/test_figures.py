@@ -160,14 +160,15 @@ def test_branches_are_flags_of_another_shape():
     assert "branches" not in traces(figure(rows))
 
 
-def test_bars_leave_room_for_the_names_of_branches():
-    rows = commits({"added_rows": 100, "removed_rows": 40}, {"tags": ["v1"]})
-    assert figure(rows).layout.yaxis.range is None
+def test_bars_leave_room_for_the_names_of_tags_and_branches():
+    counts = {"added_rows": 100, "removed_rows": 40}
+    assert figure(commits(counts)).layout.yaxis.range is None
+    rows = commits(counts, {"tags": ["v1"]})
 
-    bottom, top = figure(rows, branches={1: ["dev"]}).layout.yaxis.range
-
-    assert bottom < -40
-    assert (100 - bottom) / (top - bottom) == pytest.approx(0.85)
+    for branches, share in ({}, 0.93), ({1: ["dev"]}, 0.85):
+        bottom, top = figure(rows, branches=branches).layout.yaxis.range
+        assert bottom < -40
+        assert (100 - bottom) / (top - bottom) == pytest.approx(share)
     assert figure(commits({"added_rows": 0}), branches={0: ["dev"]}).layout.yaxis.range is None
 
 

@@ -98,10 +98,8 @@ def place_flags(rows: pa.Table, x: npt.NDArray[np.int64]) -> list[FlagLayer]:
 
 
 def bars_top(flags: Sequence[FlagLayer]) -> float:
-    """Return the height that bars may reach, 1 being the top: long names of branches are not legible on a bar."""
-    if all(flag.flag.noun != "branches" for flag in flags):
-        return 1.0
-    return min(float(flag.y.min()) for flag in flags) - _LINE / 2
+    """Return the height that bars may reach, 1 being the top: names are not legible on a bar."""
+    return min((float(flag.y.min()) - _LINE / 2 for flag in flags), default=1.0)
 
 
 def draw_flags(flags: FlagLayer, tooltip: Mapping[str, str]) -> go.Scatter | go.Scattergl:

@@ -331,16 +331,18 @@ export class Timeline {
     this.height = (value) => share(((value - min) / (peak - min)) * LINE);
     ink.textBaseline = "middle";
     ink.textAlign = "right";
+    // Long titles leave the gap between bars and line free, and end beside the dates.
+    const half = (title) => ink.measureText(title).width / 2;
     for (const [scale, first, last, about, title, middle] of [
-      [this.bar, zero, top, 6, data.sides, (1 + BARS) / 2],
-      [this.height, min, peak, 3, data.line, LINE / 2]]) {
+      [this.bar, zero, top, 6, data.sides, Math.min(share((1 + BARS) / 2), share(BARS) - half(data.sides))],
+      [this.height, min, peak, 3, data.line, Math.max(share(LINE / 2), share(LINE) + half(data.line))]]) {
       const marked = ticks(first, last, about, 1);
       for (const tick of marked) {
         trace(ink, `M${left},${scale(tick)}H${right}`, tick ? GRID : this.faint, 1);
         ink.fillText(short(tick, marked[1] - marked[0] || Infinity), left - 6, scale(tick));
       }
       ink.save();
-      ink.translate(10, share(middle));
+      ink.translate(10, middle);
       ink.rotate(-Math.PI / 2);
       ink.textAlign = "center";
       ink.fillText(title, 0, 0);
