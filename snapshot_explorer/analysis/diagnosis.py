@@ -55,20 +55,30 @@ def _files(history: History, version: int | None) -> tuple[Symptom, ...]:
 
 
 def _numbers(history: History, version: int | None, statistics: Callable[[], Profile]) -> tuple[Symptom, ...]:
-    anomalies = table_anomalies(history, None, None, AnomalyRules(), profile=statistics()).to_arrow()
+    profile = statistics()
+    anomalies = table_anomalies(history, None, None, AnomalyRules(), profile=profile).to_arrow()
+    unread = sorted({*(history.listing.reachable if version is None else [version])} - {*profile.versions})
     load = history.table_format.version
 
     def users(versions: Sequence[int]) -> Mapping[int, str | None]:
         commits = history.commits_frame(versions)
         return dict(zip(commits["version"].to_pylist(), commits["user"].to_pylist(), strict=True))
 
-    return jump_symptoms(
+    symptoms = jump_symptoms(
         anomalies,
         history.listing.reachable,
         lambda a, b: can_diff(load(a), load(b)),
         version=version,
         users=users,
     )
+    if not unread:
+        return symptoms
+    found = tuple(symptom for symptom in symptoms if symptom.is_problem)
+    elsewhere = "" if found or version is not None else " No number that metadata records jumps elsewhere."
+    sentence = (
+        f"Not checked: whether numbers jump at {runs_text(runs_of(unread))}, whose files are not known.{elsewhere}"
+    )
+    return (*found, Symptom(is_problem=None, sentence=sentence, hint=Hint("table.anomalies")))
 
 
 def _doubled_rows(

@@ -304,3 +304,23 @@ def test_a_sentence_names_values_and_leaves_their_storage_to_the_anomalies(tmp_p
 
     assert jump.sentence == "At version 9 (DELETE): rows fell by 70 (usual change: 10)."
     assert {row["measure"] for row in opened.anomalies().to_dict()} >= {"rows", "files"}
+
+
+def test_no_jump_is_claimed_of_versions_whose_files_are_not_known(tmp_path):
+    expired = open_table(Path(__file__).parents[1] / "data" / "paimon" / "expired").health()
+    whole = open_table(samples.path("shipments")).health()
+    shutil.copytree(samples.path("shipments"), tmp_path / "shipments")
+    third = next((tmp_path / "shipments" / "metadata").glob("snap-1281492217074071468-*.avro"))
+    third.write_bytes(b"")
+    damaged = open_table(tmp_path / "shipments")
+
+    def sentences(health):
+        return [(item.is_problem, item.sentence) for item in health.symptoms if "jump" in str(item.sentence)]
+
+    assert sentences(whole) == [(False, "No number that metadata records jumps.")]
+    elsewhere = "whose files are not known. No number that metadata records jumps elsewhere."
+    assert sentences(expired) == [(None, f"Not checked: whether numbers jump at versions 2 to 7, {elsewhere}")]
+    assert sentences(damaged.health()) == [(None, f"Not checked: whether numbers jump at version 3, {elsewhere}")]
+    alone = (None, "Not checked: whether numbers jump at version 3, whose files are not known.")
+    assert sentences(damaged.health(4)) == [(False, "No number that metadata records jumps at version 4.")]
+    assert sentences(damaged.health(3)) == [alone]

@@ -2,7 +2,7 @@
 
 import re
 
-from snapshot_explorer.errors import SnapshotExplorerError
+from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError
 
 COUNTS = ("rows_inserted", "rows_updated", "rows_deleted")
 _UNREADABLE = re.compile(
@@ -56,8 +56,17 @@ def check(table):
 
 
 def _differing_rows(table, before, version):
-    """Return the inserted, updated and deleted rows, of the columns that have the same type in both versions."""
+    """Return the inserted, updated and deleted rows, of the columns that have the same type in both versions.
+
+    Whole rows are compared where several have one key.
+    """
     types = [{column.name: column.type for column in table.at(number).schema.columns} for number in (before, version)]
     columns = [name for name, dtype in types[1].items() if types[0].get(name, dtype) == dtype]
-    counts = table.diff_rows(before, version, columns=columns if 0 < len(columns) < len(types[1]) else None).counts
+    chosen = columns if 0 < len(columns) < len(types[1]) else None
+    try:
+        counts = table.diff_rows(before, version, columns=chosen).counts
+    except InvalidArgumentError as error:
+        if "is not unique" not in str(error):
+            raise
+        counts = table.diff_rows(before, version, key=[], columns=chosen).counts
     return tuple(counts.get(name, 0) for name in ("inserted", "updated", "deleted"))

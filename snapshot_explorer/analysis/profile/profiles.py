@@ -201,6 +201,8 @@ def _is_unrecorded(rows: pa.Table, *, everywhere: bool) -> bool:
     return bool((pc.all if everywhere else pc.any)(of_rows).as_py()) and len(of_rows) > 0
 
 
+_OF_COMMITS = ("kind", "operation")
+"""The facts of a commit that are named beside a jump."""
 _NAMED = 5
 """The maximum number of columns that a note names."""
 
@@ -391,10 +393,10 @@ def _with_commits(source: History, marked: pa.Table, after_gaps: frozenset[int])
     """
     unknown = after_gaps | set(source.listing.without_commit)
     versions = [version for version in pc.unique(marked["version"]).to_pylist() if version not in unknown]
-    read = read_apart(source.format.commits, versions, source.format.storage)
+    read = read_apart(partial(source.format.commits, columns=_OF_COMMITS), versions, source.format.storage)
     commits = pa.concat_tables([frames.COMMITS.empty_table(), *(part for _, part in read.parts)])
     indices = pc.index_in(marked["version"], commits["version"].combine_chunks())
-    for name in ("kind", "operation"):
+    for name in _OF_COMMITS:
         index = marked.schema.get_field_index(name)
         marked = marked.set_column(index, marked.schema.field(name), commits[name].combine_chunks().take(indices))
     is_expected = pc.and_(pc.is_in(marked["kind"], pa.array(MAINTENANCE_KINDS)), marked["column"].is_null())
