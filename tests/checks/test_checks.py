@@ -303,3 +303,17 @@ def test_commas_in_parentheses_and_quotes_do_not_end_a_rule(tmp_path, text, rule
     result = checked(hourly(tmp_path), text)
 
     assert [line.rule for line in result.lines] == rules
+
+
+def test_a_version_that_cannot_be_read_does_not_pass_as_one_without_a_jump(tmp_path):
+    shutil.copytree(samples.path("shipments"), tmp_path / "shipments")
+    listed = next((tmp_path / "shipments" / "metadata").glob("snap-817975365425846871-*.avro"))
+    listed.write_bytes(b"")
+    rules = ("anomaly", "added_rows > 100000")
+
+    result = check(open_table(tmp_path / "shipments"), rules, since="30d", at="2026-11-11T08:00")
+    anomaly, condition = sorted(result.lines, key=lambda line: rules.index(line.rule))
+
+    assert (result.not_checked, result.exit_code) == (result.lines, 2)
+    assert anomaly.found.startswith("No number jumps in 11 commits. Version 15 cannot be read")
+    assert condition.found.startswith("Unknown: added_rows. Version 15 cannot be read: ")

@@ -26,6 +26,7 @@ from snapshot_explorer.core.refs import Version
 from snapshot_explorer.core.safe_text import sanitize
 from snapshot_explorer.core.single_flight import cached_property
 from snapshot_explorer.core.text import list_names, pluralize
+from snapshot_explorer.formats.unread_versions import unread_notes
 from snapshot_explorer.history import CommitFilter, expected_reasons, naming_renamed_columns, read_history
 
 if TYPE_CHECKING:
@@ -128,7 +129,9 @@ class _CheckedTable:
             return _Finding(
                 is_ok=None, found=f"{pluralize(known, 'version')}, but a jump needs {needed} to compare with."
             )
-        frame = table_anomalies(self._history.with_newest_state(is_newest_state=True), None, None, rules, None)
+        past = self._history.with_newest_state(is_newest_state=True)
+        frame = table_anomalies(past, None, None, rules, None)
+        unread = self._window & past.lifetimes().unread.keys()
         rows, expected = self._unexpected(
             [
                 row
@@ -140,12 +143,13 @@ class _CheckedTable:
         notes = [_sentence(unknown)] * bool(unknown) + list(frame.notes)
         notes += expected
         other = " other" if expected else ""
-        jumping = f"No{other} number jumps in {pluralize(len(self._window), 'commit')}."
+        jumping = f"No{other} number jumps in {pluralize(len(self._window) - len(unread), 'commit')}."
         if rows:
             # What happened to rows is named before what happened to their files.
             rows = sorted(rows, key=lambda row: (-row["version"], row["measure"] in ("files", "size_bytes")))
             jumping = _named([f"Version {row['version']}: {row['rule']}" for row in rows], "jump")
-        return _Finding(is_ok=not rows, found=" ".join([jumping, *notes]), version=_first(rows))
+        is_ok = None if unread and not rows else not rows
+        return _Finding(is_ok=is_ok, found=" ".join([jumping, *notes]), version=_first(rows))
 
     def _schema_changes(self) -> _Finding:
         if not self._window:
@@ -193,7 +197,10 @@ class _CheckedTable:
         notes = rows_note(self._history.format, [self._newest_version]) if counts and len(self._newest) else ()
         if unknown:
             because = f", as {gaps_text(self._gaps)}" if self._gaps else ""
-            return _Finding(is_ok=None, found=f"Unknown: {', '.join(unknown)}{because}.")
+            judged = {*self._window, self._newest_version, self._before}
+            reasons = {at: why for at, why in self._history.lifetimes().unread.items() if at in judged}
+            found = " ".join([f"Unknown: {', '.join(unknown)}{because}.", *unread_notes(reasons)])
+            return _Finding(is_ok=None, found=found)
         outcome = " ".join([_sentence(shown), *notes])
         return _Finding(is_ok=not rule.holds(numbers), found=outcome, version=self._newest_version)
 
