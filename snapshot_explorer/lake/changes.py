@@ -49,7 +49,7 @@ class LakeChanges(Frame):
         until: datetime,
     ) -> LakeChanges:
         """Return the commits of tables by name, with errors and missing versions in the notes."""
-        parts, notes = [frames.no_rows(frames.LAKE_COMMITS)], []
+        parts, notes, is_of_files = [frames.no_rows(frames.LAKE_COMMITS)], [], False
         for table, result in sorted(results, key=lambda item: item[0]):
             if isinstance(result, SnapshotExplorerError):
                 notes.append(f"{table} could not be read: {result}")
@@ -58,10 +58,12 @@ class LakeChanges(Frame):
             columns = {column: commits[column] for column in frames.LAKE_COMMITS.names if column != "table"}
             if len(commits):
                 parts.append(frames.table_of(frames.LAKE_COMMITS, {**columns, "table": table}))
+                is_of_files |= frames.has_rows_in_files(commits)
             notes += [f"{table}: {sentence}" for sentence in sentences]
         rows = pa.concat_tables(parts).sort_by(
             [("committed_at", "descending"), ("table", "ascending"), ("version", "descending")]
         )
+        rows = frames.with_rows_in_files(rows) if is_of_files else rows
         span = f"{since:%Y-%m-%d %H:%M} to {until:%Y-%m-%d %H:%M} UTC"
         title = f"Changes of {last_part(name)}, {span}"
         empty = {column for column in rows.column_names if 0 < len(rows) == rows[column].null_count}

@@ -1,8 +1,10 @@
 """The totals of a log: the rows of each version, or named rows in files."""
 
+import shutil
+
 import pytest
 
-from snapshot_explorer import open_table
+from snapshot_explorer import open_lake, open_table
 from snapshot_explorer.view import drawing_of
 from tests.support.fault_search import IN_CATALOGS, tables
 
@@ -48,3 +50,14 @@ def test_the_name_of_the_total_is_the_same_in_the_log_the_figure_and_the_card():
     assert "rows in files" in [trace.name for trace in figure.data]
     assert any("rows in files 41" in text for text in hovered)
     assert "rows in files" in str(drawing_of(table))
+
+
+def test_the_log_of_a_lake_counts_rows_in_files_if_one_of_its_tables_does(tmp_path):
+    def heading():
+        field = open_lake(tmp_path).changes(since="2026-11-01").to_arrow().schema.field("total_rows")
+        return field.metadata.get(b"heading")
+
+    shutil.copytree(TABLES["samples/payments"], tmp_path / "payments")
+    assert heading() is None
+    shutil.copytree(TABLES["samples/orders"], tmp_path / "orders")
+    assert heading() == b"rows in files"

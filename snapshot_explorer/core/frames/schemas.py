@@ -720,9 +720,10 @@ LAKE_COMMITS = pa.schema(
         *(COMMITS.field(name) for name in ("version", "kind", "operation", "user")),
         *_COMMIT_COUNTS,
         *_ROW_COUNTS,
-        *(COMMITS.field(name) for name in ("rows_rewritten", "rows_source")),
-        ROWS_IN_FILES,
-        *(COMMITS.field(name) for name in ("schema_id", "readable", "details")),
+        *(
+            COMMITS.field(name)
+            for name in ("rows_rewritten", "rows_source", "total_rows", "schema_id", "readable", "details")
+        ),
     ]
 )
 
