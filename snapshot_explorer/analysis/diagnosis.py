@@ -73,12 +73,12 @@ def _numbers(history: History, version: int | None, statistics: Callable[[], Pro
     )
     if not unread:
         return symptoms
-    found = tuple(symptom for symptom in symptoms if symptom.is_problem)
-    elsewhere = "" if found or version is not None else " No number that metadata records jumps elsewhere."
+    problems = tuple(symptom for symptom in symptoms if symptom.is_problem)
+    elsewhere = "" if problems or version is not None else " No number that metadata records jumps elsewhere."
     sentence = (
         f"Not checked: whether numbers jump at {runs_text(runs_of(unread))}, whose files are not known.{elsewhere}"
     )
-    return (*found, Symptom(is_problem=None, sentence=sentence, hint=Hint("table.anomalies")))
+    return (*problems, Symptom(is_problem=None, sentence=sentence, hint=Hint("table.anomalies")))
 
 
 def _doubled_rows(

@@ -199,8 +199,8 @@ class _CheckedTable:
             because = f", as {gaps_text(self._gaps)}" if self._gaps else ""
             judged = {*self._window, self._newest_version, self._before}
             reasons = {at: why for at, why in self._history.lifetimes().unread.items() if at in judged}
-            found = " ".join([f"Unknown: {', '.join(unknown)}{because}.", *unread_notes(reasons)])
-            return _Finding(is_ok=None, found=found)
+            sentences = (f"Unknown: {', '.join(unknown)}{because}.", *unread_notes(reasons))
+            return _Finding(is_ok=None, found=" ".join(sentences))
         outcome = " ".join([_sentence(shown), *notes])
         return _Finding(is_ok=not rule.holds(numbers), found=outcome, version=self._newest_version)
 

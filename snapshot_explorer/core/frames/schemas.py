@@ -934,6 +934,6 @@ def has_rows_in_files(commits: pa.Table) -> bool:
 
 
 def concat_commits(parts: Sequence[pa.Table]) -> pa.Table:
-    """Return parts of COMMITS as one table; its `total_rows` is ROWS_IN_FILES if that of a part is."""
+    """Return parts of COMMITS as one table. Its `total_rows` is ROWS_IN_FILES if any part has rows in files."""
     commits = pa.concat_tables([no_rows(COMMITS), *parts])
     return with_rows_in_files(commits) if any(map(has_rows_in_files, parts)) else commits

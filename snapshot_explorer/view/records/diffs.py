@@ -91,8 +91,8 @@ def _with_key(diff: RowDiff) -> Hint | None:
         return None
     are_selected = len(plan.columns) < len(plan.b.version.arrow_schema)
     chosen = {"columns": [*plan.columns] if are_selected else None, "where": plan.where}
-    given = {argument: value for argument, value in chosen.items() if value is not None}
-    return Hint("table.diff_rows", {"a": plan.a.number, "b": plan.b.number, "key": [name], **given})
+    arguments = {argument: value for argument, value in chosen.items() if value is not None}
+    return Hint("table.diff_rows", {"a": plan.a.number, "b": plan.b.number, "key": [name], **arguments})
 
 
 def _grid(diff: RowDiff) -> Grid:
